@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# redframe: why was this frame slow?   make | make deps | make demo | make test | make bench | make install
+PREFIX  ?= /usr/local
+DESTDIR ?=
+O       ?= build
+CC      ?= cc
+CLANG   ?= clang
+BPFTOOL ?= $(shell command -v bpftool || echo /usr/sbin/bpftool)
+CFLAGS  ?= -O2 -g
+VERSION := $(shell cat VERSION)
+
+ARCH    := $(shell uname -m)
+BPF_ARCH := $(if $(filter aarch64,$(ARCH)),arm64,x86)
+WARN    := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-unused-parameter
+INC     := -I. -Ibpf -Iprobes -Iuserspace -Iexporters -I$(O)
+ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DREDFRAME_VERSION='"$(VERSION)"' $(WARN) $(INC) $(CFLAGS)
+# libbpf is linked statically: Debian's library package is named after a version that other releases lack
+LIBS    := -l:libbpf.a -ldw -lelf -lZydis -lz -lzstd -lm -lpthread
+
+SRC  := $(filter-out userspace/main.c,$(wildcard userspace/*.c probes/*.c exporters/*.c))
+OBJ  := $(SRC:%.c=$(O)/obj/%.o)
+BPF_SRC := $(wildcard bpf/*.bpf.c)
+BPF_OBJ := $(BPF_SRC:bpf/%.bpf.c=$(O)/bpf/%.bpf.o)
+SKEL := $(O)/redframe.skel.h
+
+.PHONY: all deps demo test test-unit test-san test-live test-games test-kernels fuzz bench install clean check-format check-static
+.DELETE_ON_ERROR:
+all: $(O)/redframe $(O)/examples/hitches
+
+$(O)/redframe: $(O)/obj/userspace/main.o $(O)/libredframe.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+$(O)/libredframe.a: $(OBJ)
+	@rm -f $@
+	@$(AR) rcs $@ $^
+
+$(O)/obj/%.o: %.c | $(SKEL)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+# ---- the kernel side: one object per event class, linked, one skeleton ----
+$(O)/bpf/%.bpf.o: bpf/%.bpf.c
+	@mkdir -p $(@D)
+	$(CLANG) -O2 -g -Wall -Wextra -Wno-unused-parameter -Wno-visibility -target bpf -mcpu=v3 -D__TARGET_ARCH_$(BPF_ARCH) -Ibpf -MMD -MP -c -o $@ $<
+$(O)/redframe.bpf.o: $(BPF_OBJ)
+	$(BPFTOOL) gen object $@ $^
+$(SKEL): $(O)/redframe.bpf.o
+	$(BPFTOOL) gen skeleton $< name redframe_bpf > $@
+
+$(O)/examples/%: examples/%.c probes/redframe.h
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -O2 -g -fomit-frame-pointer -Iprobes -o $@ $< -lpthread -lm
+
+# ---- tests ----
+TESTS := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
+SAN   := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+
+$(O)/tests/%: tests/unit/%.c $(O)/libredframe.a
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -Itests -MMD -MP -o $@ $< $(O)/libredframe.a -lcmocka $(LIBS)
+$(O)/san/obj/%.o: %.c | $(SKEL)
+	@mkdir -p $(@D)
+	@$(CC) $(ALL_CFLAGS) -O1 $(SAN) -MMD -MP -c -o $@ $<
+$(O)/san/libredframe.a: $(SRC:%.c=$(O)/san/obj/%.o)
+	@rm -f $@
+	@$(AR) rcs $@ $^
+$(O)/san/tests/%: tests/unit/%.c $(O)/san/libredframe.a
+	@mkdir -p $(@D)
+	@$(CC) $(ALL_CFLAGS) -O1 $(SAN) -Itests -MMD -MP -o $@ $< $(O)/san/libredframe.a -lcmocka $(LIBS)
+
+test-unit: $(TESTS:%=$(O)/tests/%)
+	@for t in $^; do $$t || exit 1; done
+test-san: $(TESTS:%=$(O)/san/tests/%)
+	@for t in $^; do $$t || exit 1; done
+
+clean:
+	rm -rf $(O)
+
+-include $(shell find $(O) -name '*.d' 2>/dev/null)

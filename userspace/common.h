@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef REDFRAME_COMMON_H
+#define REDFRAME_COMMON_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+typedef int32_t s32;
+typedef int64_t s64;
+
+#include "events.h"
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#define min(a, b) ({ __typeof__(a) _a = (a); __typeof__(b) _b = (b); _a < _b ? _a : _b; })
+#define max(a, b) ({ __typeof__(a) _a = (a); __typeof__(b) _b = (b); _a > _b ? _a : _b; })
+
+#define NSEC_PER_MSEC 1000000ULL
+#define NSEC_PER_SEC 1000000000ULL
+
+/* exit statuses of every verb: interface.md; scripts rely on them */
+enum exit_status {
+	EXIT_OK = 0,
+	EXIT_USAGE = 1,
+	EXIT_CANNOT_TRACE = 2,
+	EXIT_NO_TARGET = 3,
+	EXIT_WORSE = 4,
+	EXIT_NOT_MEASURED = 5,
+};
+
+/* causes a frame's time is partitioned into; the words are the JSON words. Order is not on disk. */
+#define CAUSES(X) \
+	X(CODE, code) X(KERNEL, kernel) X(PAGE_FAULT, page_fault) X(LOCK_WAIT, lock_wait) X(THREAD_WAIT, thread_wait) \
+	X(FILE_READ, file_read) X(FILE_WRITE, file_write) X(FILE_META, file_meta) X(MEMORY_MAP, memory_map) \
+	X(RECLAIM, reclaim) X(CPU_WAIT, cpu_wait) X(INTERRUPT, interrupt) X(IO_WAIT, io_wait) X(GPU_WAIT, gpu_wait) \
+	X(SLEEP, sleep) X(UNEXPLAINED, unexplained)
+enum cause {
+	CAUSE_NONE = -1,
+#define X(NAME, name) CAUSE_##NAME,
+	CAUSES(X)
+#undef X
+	CAUSE_COUNT
+};
+extern const char *const cause_names[CAUSE_COUNT];
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ *
+ * What a recording says, as things: threads, processes, files, mappings, symbols, frames, counts, losses. A pure
+ * function of the stream of records in time order: no clock, no /proc, no kernel. Memory grows with the number of
+ * distinct things, never with the length of the recording.
+ */
+#ifndef REDFRAME_MODEL_H
+#define REDFRAME_MODEL_H
+
+#include "common.h"
+
+struct model;
+
+struct thread {
+	u32 tid, tgid; /* tgid 0: not known */
+	u32 nstid;     /* its id in its own pid namespace; tid where not known */
+	char name[64]; /* valid UTF-8 */
+	bool game;     /* of the recorded process */
+	bool exited;
+	u64 born;      /* ts of the FORK; 0: it was there before */
+};
+
+struct process {
+	u32 tgid, parent;
+	char name[64];	  /* the main thread's, valid UTF-8 */
+	const char *cmdline; /* arguments NUL-separated, cmdline_len bytes; NULL where not known */
+	size_t cmdline_len;
+};
+
+struct mapping {
+	u64 start, end, offset, ino;
+	u32 dev, prot;
+	const char *path; /* as in /proc/PID/maps: "", "[heap]", "[stack]", "/…" ; not sanitised */
+};
+
+struct symbol {
+	u64 addr, size;
+	const char *name;   /* demangled */
+	const char *object; /* base name of the file */
+};
+
+/* Frames of one presenting thread, probe and swapchain. Frame durations run from mark to mark. */
+struct frame_stream {
+	u32 id;	   /* 0, 1, … in order of appearance */
+	u32 tid;   /* presents; the latest where it moves between threads */
+	u32 site;  /* INFO probe.<site> */
+	u64 stream; /* swapchain, display, surface */
+	u32 count; /* finished frames */
+	u64 doubled; /* presents within 1 ms of the one before in this stream */
+};
+
+struct frame {
+	u32 index;  /* in its stream, from 0: the first mark only begins a frame */
+	u64 number; /* the game's own number, or index where it has none */
+	const struct frame_stream *stream;
+	u32 tid;
+	u64 start, end; /* ns, BOOTTIME */
+	u64 lost;	/* records lost between start and end, all classes */
+	u64 lost_class[CLASS_COUNT];
+	char scene[64]; /* in which it ended; "" where the game names none */
+};
+
+struct model_stats {
+	u64 first, last; /* ts of the first and last record that is no META */
+	u64 events;	 /* records that are no META */
+	u64 counts[CLASS_COUNT]; /* ev__count per class */
+	u64 lost[CLASS_COUNT];
+	u64 kinds[256]; /* records per kind */
+	u64 frames;
+	u32 notes;
+};
+
+struct model *model__new(void);
+void model__free(struct model *m);
+
+/* Feeds one record. 0 or -ENOMEM. Afterwards model__ended_frame tells whether it ended a frame. */
+int model__event(struct model *m, const struct ev_hdr *rec);
+/* The frame that the record just fed ended, or NULL. Valid until the next model__event. */
+const struct frame *model__ended_frame(const struct model *m);
+
+const struct model_stats *model__stats(const struct model *m);
+u32 model__game(const struct model *m); /* tgid; 0 before it is known */
+/* NULL where the recording does not say. Keys are in docs/format.md. Not sanitised. */
+const char *model__info(const struct model *m, const char *key);
+/* every INFO in order: returns the number; *key and *value of the i-th */
+int model__info_count(const struct model *m);
+void model__info_at(const struct model *m, int i, const char **key, const char **value);
+/* every NOTE (what could not be done), in order */
+const char *model__note(const struct model *m, u32 i, u32 *severity, u32 *class, u64 *ts);
+
+/* Never NULL: an unknown tid gives a thread without a name, kept in the model. */
+struct thread *model__thread(struct model *m, u32 tid);
+const struct thread *model__find_thread(const struct model *m, u32 tid); /* may be NULL */
+/* host tid for a tid that the game wrote in its own namespace; 0 where there is none */
+u32 model__host_tid(const struct model *m, u32 nstid);
+const struct process *model__find_process(const struct model *m, u32 tgid);
+void model__each_thread(const struct model *m, void (*fn)(const struct thread *t, void *arg), void *arg);
+void model__each_process(const struct model *m, void (*fn)(const struct process *p, void *arg), void *arg);
+
+/* "/data/navmesh.bin"; NULL where no PATH told. Not sanitised. */
+const char *model__path(const struct model *m, u32 dev, u64 ino);
+/* the path argument that belongs to this FILE_META record (from PATH_ARG); NULL where there is none.
+ * Only while the record is being fed. */
+const char *model__path_arg(const struct model *m, const struct ev_hdr *rec);
+/* the mapping of the game that holds addr now; NULL where none is known */
+const struct mapping *model__mapping(const struct model *m, u64 addr);
+const struct symbol *model__symbol(const struct model *m, u64 addr);
+const char *model__lock_name(const struct model *m, u64 addr); /* LOCK_NAME; NULL */
+
+/* What a record is about, for a person: path, mapping, lock, "munmap 2.0 MiB"; valid UTF-8; "" where nothing.
+ * Returns buf. */
+const char *model__what(const struct model *m, const struct ev_hdr *rec, char *buf, size_t size);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ *
+ * Growing text, and the two ways to make a game's bytes safe. Everything that comes from the game is hostile.
+ */
+#ifndef REDFRAME_STRINGS_H
+#define REDFRAME_STRINGS_H
+
+#include "common.h"
+
+struct str {
+	char *s; /* NUL-terminated, never NULL after the first append */
+	size_t len, cap;
+	bool oom;
+};
+
+void str__free(struct str *s);
+void str__clear(struct str *s);
+void str__add(struct str *s, const char *text);
+void str__add_n(struct str *s, const char *bytes, size_t n);
+void str__fmt(struct str *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Valid UTF-8 of src (each bad byte becomes U+FFFD), cut at a character boundary to fit; returns the length. */
+size_t utf8__sanitize(char *dst, size_t size, const char *src, size_t n);
+/* The same with control characters as \xNN, for a terminal. */
+size_t term__escape(char *dst, size_t size, const char *src, size_t n);
+/* Appends "…" with quotes: valid JSON and valid UTF-8 whatever src holds. */
+void json__string(struct str *s, const char *src, size_t n);
+
+/* "50.0 MiB", "12 KiB", "7 B" and "91.2 ms", "340 µs" into buf; return buf */
+const char *fmt__bytes(char *buf, size_t size, u64 bytes);
+const char *fmt__ns(char *buf, size_t size, u64 ns);
+/* "64M", "1.5G", "4096": 0 or -EINVAL */
+int parse__bytes(const char *text, u64 *out);
+
+#endif
