@@ -12,7 +12,8 @@ VERSION := $(shell cat VERSION)
 ARCH    := $(shell uname -m)
 BPF_ARCH := $(if $(filter aarch64,$(ARCH)),arm64,x86)
 WARN    := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-unused-parameter
-INC     := -I. -Ibpf -Iprobes -Iuserspace -Iexporters -I$(O)
+# -iquote: userspace/strings.h must not stand in for the system's <strings.h>
+INC     := $(addprefix -iquote ,. bpf probes userspace exporters $(O))
 ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DREDFRAME_VERSION='"$(VERSION)"' $(WARN) $(INC) $(CFLAGS)
 # libbpf is linked statically: Debian's library package is named after a version that other releases lack
 LIBS    := -l:libbpf.a -ldw -lelf -lZydis -lz -lzstd -lm -lpthread
