@@ -20,7 +20,8 @@ LIBS    := -l:libbpf.a -ldw -lelf -lZydis -lz -lzstd -lm -lpthread
 
 SRC  := $(filter-out userspace/main.c,$(wildcard userspace/*.c probes/*.c exporters/*.c))
 OBJ  := $(SRC:%.c=$(O)/obj/%.o)
-BPF_SRC := $(wildcard bpf/*.bpf.c)
+# core first: the linker of libbpf 1.1 misplaces a map that is used before it is defined
+BPF_SRC := bpf/core.bpf.c $(filter-out bpf/core.bpf.c,$(wildcard bpf/*.bpf.c))
 BPF_OBJ := $(BPF_SRC:bpf/%.bpf.c=$(O)/bpf/%.bpf.o)
 SKEL := $(O)/redframe.skel.h
 

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Definitions that the event classes share. */
+#include "probe.bpf.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+const volatile struct bpf_options opt = {};
+const volatile struct bpf_syscall syscalls[SYSCALL_NRS] = {};
+__u64 lost_records[CLASS_COUNT][LOST_CPUS] = {};
+
+struct ring events SEC(".maps");
+struct threads threads SEC(".maps");
+struct probes probes SEC(".maps");

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Page faults: they begin at the exception tracepoints, and end where the kernel counts them (the software perf
+ * events PAGE_FAULTS_MIN and _MAJ, one per CPU, which fire when the fault has been handled). */
+#include "redframe.bpf.h"
+
+/* arch/x86/include/asm/trap_pf.h */
+#define PF_PROT 1
+#define PF_WRITE 2
+#define PF_INSTR 16
+
+static __always_inline int begin(unsigned long addr, struct pt_regs *regs, unsigned long error, u64 flags)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread_state *st;
+
+	if (!traced(task))
+		return 0;
+	st = thread_state(task);
+	if (!st)
+		return lost(CLASS_FAULT);
+	st->fault_addr = addr;
+	st->fault_ip = REGS_IP(regs);
+	st->fault_flags = flags | (error & PF_PROT ? FAULT_PRESENT : 0) | (error & PF_WRITE ? FAULT_WRITE : 0) |
+			  (error & PF_INSTR ? FAULT_EXEC : 0);
+	st->fault_ts = now();
+	return 0;
+}
+
+SEC("?tp_btf/page_fault_user")
+int fault__user(u64 *ctx)
+{
+	return begin(ctx[0], (void *)ctx[1], ctx[2], 0);
+}
+
+SEC("?tp_btf/page_fault_kernel")
+int fault__kernel(u64 *ctx)
+{
+	return begin(ctx[0], (void *)ctx[1], ctx[2], FAULT_KERNEL);
+}
+
+static __always_inline int end(u64 addr, u64 major)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread_state *st;
+	struct ev_fault *e;
+	u64 ts, begun;
+
+	if (!traced(task))
+		return 0;
+	st = thread_state_if_any(task);
+	if (!st || !st->fault_ts)
+		return 0; /* it began before we did */
+	ts = now();
+	begun = st->fault_ts;
+	st->fault_ts = 0;
+	e = reserve(fault);
+	if (!e)
+		return lost(CLASS_FAULT);
+	*e = (struct ev_fault){
+		HDR(FAULT, fault, ts, task->pid),
+		.dur = ts - begun,
+		.addr = st->fault_addr,
+		.ip = st->fault_ip,
+		.flags = st->fault_flags | major,
+	};
+	submit(e);
+	return 0;
+}
+
+SEC("?perf_event")
+int fault__minor(struct bpf_perf_event_data *ctx)
+{
+	return end(ctx->addr, 0);
+}
+
+SEC("?perf_event")
+int fault__major(struct bpf_perf_event_data *ctx)
+{
+	return end(ctx->addr, FAULT_MAJOR);
+}

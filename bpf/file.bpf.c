@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Calls on files: what was read or written, how much of it came from the device, how long it took. */
+#include "syscalls.bpf.h"
+
+struct file *file__of_fd(struct task_struct *task, u32 fd)
+{
+	struct fdtable *fdt = task->files->fdt;
+	struct file *file = NULL;
+
+	if (fd >= fdt->max_fds)
+		return NULL;
+	bpf_probe_read_kernel(&file, sizeof(file), fdt->fd + fd);
+	return file;
+}
+
+/* false: the pointer led nowhere (the file was closed meanwhile) */
+bool file__identify(struct file *file, struct file_id *id)
+{
+	struct inode *inode = NULL;
+	struct super_block *sb = NULL;
+
+	if (bpf_core_read(&inode, sizeof(inode), &file->f_inode) || !inode)
+		return false;
+	bpf_core_read(&id->ino, sizeof(id->ino), &inode->i_ino);
+	bpf_core_read(&sb, sizeof(sb), &inode->i_sb);
+	bpf_core_read(&id->dev, sizeof(id->dev), &sb->s_dev);
+	id->generation = BPF_CORE_READ(inode, i_generation);
+	id->mode = BPF_CORE_READ(inode, i_mode);
+	id->pos = BPF_CORE_READ(file, f_pos);
+	return true;
+}
+
+static __always_inline bool identify_fd(struct call *c, u32 fd, struct file_id *id)
+{
+	struct file *file = file__of_fd(c->task, fd);
+
+	if (!file || !file__identify(file, id))
+		return false;
+	path__tell(file, id, c->st, c->task->pid);
+	return true;
+}
+
+void file__enter(struct task_struct *task, struct thread_state *st, struct pt_regs *regs, u8 handler)
+{
+	struct file_id id = {};
+	struct file *file;
+
+	st->call_cold = task->ioac.read_bytes;
+	if (handler != HANDLE_CLOSE)
+		return;
+	/* afterwards the descriptor is gone */
+	file = file__of_fd(task, REGS_ARG0(regs));
+	if (file && file__identify(file, &id))
+		path__tell(file, &id, st, task->pid);
+	st->close_ino = id.ino;
+	st->close_dev = id.dev;
+	st->close_mode = id.mode;
+}
+
+/* Where the call began to read: from the position after it for the calls that use the file's own. */
+static __always_inline u64 offset_of(struct pt_regs *regs, u8 handler, struct file_id *id, s64 ret)
+{
+	u64 pos = id->pos, at = 0;
+
+	if ((id->mode & S_IFMT) != S_IFREG)
+		return FILE_NO_OFFSET;
+	if (handler == HANDLE_PREAD || handler == HANDLE_PWRITE)
+		return REGS_ARG3(regs);
+	if (handler == HANDLE_PREADV2 || handler == HANDLE_PWRITEV2) {
+		if ((s64)REGS_ARG3(regs) != -1)
+			return REGS_ARG3(regs);
+	} else if (handler == HANDLE_SENDFILE || handler == HANDLE_COPY_RANGE) {
+		at = handler == HANDLE_SENDFILE ? REGS_ARG2(regs) : REGS_ARG1(regs);
+		if (at && bpf_probe_read_user(&pos, sizeof(pos), (void *)at))
+			return FILE_NO_OFFSET;
+	}
+	return ret > 0 ? pos - ret : pos;
+}
+
+static __always_inline int data(struct call *c, struct pt_regs *regs, u8 handler)
+{
+	bool read = handler >= HANDLE_READ && handler <= HANDLE_COPY_RANGE;
+	s32 fd = handler == HANDLE_SENDFILE ? REGS_ARG1(regs) : REGS_ARG0(regs);
+	struct file_id id = {};
+	struct ev_file_read *e;
+
+	_Static_assert(sizeof(struct ev_file_read) == sizeof(struct ev_file_write), "one layout for both");
+	identify_fd(c, fd, &id);
+	e = reserve(file_read);
+	if (!e)
+		return lost(CLASS_FILE);
+	*e = (struct ev_file_read){
+		HDR_SIZED(read ? EV_FILE_READ : EV_FILE_WRITE, c->ts, c->task->pid, sizeof(*e)),
+		.dur = c->dur,
+		.offset = offset_of(regs, handler, &id, c->ret),
+		.cold = c->task->ioac.read_bytes - c->st->call_cold,
+		.ino = id.ino,
+		.ret = c->ret,
+		.dev = id.dev,
+		.fd = fd,
+		.mode = id.mode,
+		.sys = c->st->call_sys,
+	};
+	submit(e);
+	return 0;
+}
+
+/* The path as the game gave it: read at the exit, when the kernel itself has touched the page. */
+static __always_inline bool tell_path_arg(struct call *c, u64 user)
+{
+	struct ev_path_arg *e = bpf_ringbuf_reserve(&events, sizeof(*e) + TEXT_MAX, 0);
+	long n;
+
+	if (!e) {
+		lost(CLASS_FILE);
+		return true;
+	}
+	n = bpf_probe_read_user_str(e->path, TEXT_MAX, (void *)user);
+	if (n <= 1) { /* empty: the call meant its descriptor, or the string cannot be read */
+		bpf_ringbuf_discard(e, BPF_RB_NO_WAKEUP);
+		return false;
+	}
+	e->hdr = (struct ev_hdr){
+		.ts = c->ts,
+		.tid = c->task->pid,
+		.cpu = bpf_get_smp_processor_id(),
+		.kind = EV_PATH_ARG,
+		.words = (sizeof(*e) + n + 7) / 8,
+	};
+	/* pad to the word: what is beyond the string is not ours to show */
+	for (int i = 0; i < 7; i++)
+		if (n + i < TEXT_MAX)
+			e->path[(n + i) & (TEXT_MAX - 1)] = 0;
+	submit(e);
+	return true;
+}
+
+static __always_inline int meta(struct call *c, struct pt_regs *regs, u8 handler)
+{
+	struct file_id id = {};
+	struct ev_file_meta *e;
+	s32 fd = -1;
+
+	if (handler == HANDLE_CLOSE) {
+		fd = REGS_ARG0(regs);
+		id = (struct file_id){.ino = c->st->close_ino, .dev = c->st->close_dev, .mode = c->st->close_mode};
+	} else if (handler == HANDLE_FSTAT) {
+		fd = REGS_ARG0(regs);
+	} else if ((handler == HANDLE_OPEN || handler == HANDLE_OPENAT) && c->ret >= 0) {
+		fd = c->ret;
+	} else if (!tell_path_arg(c, handler == HANDLE_OPEN || handler == HANDLE_STAT ? REGS_ARG0(regs) : REGS_ARG1(regs))) {
+		fd = REGS_ARG0(regs);
+	}
+	if (fd >= 0 && handler != HANDLE_CLOSE)
+		identify_fd(c, fd, &id);
+	e = reserve(file_meta);
+	if (!e)
+		return lost(CLASS_FILE);
+	*e = (struct ev_file_meta){
+		HDR(FILE_META, file_meta, c->ts, c->task->pid),
+		.dur = c->dur,
+		.cold = c->task->ioac.read_bytes - c->st->call_cold,
+		.ino = id.ino,
+		.ret = c->ret,
+		.dev = id.dev,
+		.fd = fd,
+		.mode = id.mode,
+		.sys = c->st->call_sys,
+	};
+	submit(e);
+	return 0;
+}
+
+static __always_inline int sync(struct call *c, struct pt_regs *regs)
+{
+	struct file_id id = {};
+	struct ev_file_sync *e;
+
+	identify_fd(c, REGS_ARG0(regs), &id);
+	e = reserve(file_sync);
+	if (!e)
+		return lost(CLASS_FILE);
+	*e = (struct ev_file_sync){
+		HDR(FILE_SYNC, file_sync, c->ts, c->task->pid),
+		.dur = c->dur,
+		.ino = id.ino,
+		.ret = c->ret,
+		.dev = id.dev,
+		.fd = REGS_ARG0(regs),
+		.mode = id.mode,
+		.sys = c->st->call_sys,
+	};
+	submit(e);
+	return 0;
+}
+
+int file__exit(struct call *c, struct pt_regs *regs, u8 handler)
+{
+	if (handler <= HANDLE_PWRITEV2)
+		return data(c, regs, handler);
+	if (handler == HANDLE_SYNC)
+		return sync(c, regs);
+	return meta(c, regs, handler);
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Frame boundaries, and what the game says of itself through its markers. */
+#include "probe.bpf.h"
+#include "alloc.bpf.h"
+
+
+static __always_inline int frame(struct pt_regs *ctx, struct task_struct *task, const struct probe_desc *p)
+{
+	u64 ts = now();
+	struct ev_frame *e;
+
+	alloc__flush(task, ts);
+	e = reserve(frame);
+	if (!e)
+		return lost(CLASS_FRAME);
+	*e = (struct ev_frame){
+		HDR(FRAME, frame, ts, task->pid),
+		.number = p->args[0].from ? probe_arg(ctx, &p->args[0]) : FRAME_NO_NUMBER,
+		.stream = probe_arg(ctx, &p->args[1]),
+		.site = p->site,
+		.mark = p->sub,
+	};
+	submit(e);
+	return 0;
+}
+
+/* The string into the record's tail; what could not be read says so: not paged in, or not a string. */
+static __always_inline u32 copy_text(char *to, u64 from)
+{
+	static const char unreadable[16] = "<unreadable>";
+	long n = bpf_probe_read_user_str(to, TEXT_MAX, (void *)from);
+
+	if (n < 1) {
+		__builtin_memcpy(to, unreadable, sizeof(unreadable));
+		return sizeof(unreadable);
+	}
+	for (int i = 0; i < 7; i++)
+		if (n + i < TEXT_MAX)
+			to[(n + i) & (TEXT_MAX - 1)] = 0;
+	return n;
+}
+
+#define TEXT_HDR(kind_, fixed, n) \
+	((struct ev_hdr){.ts = now(), .tid = task->pid, .cpu = bpf_get_smp_processor_id(), .kind = (kind_), \
+			 .words = ((fixed) + (n) + 7) / 8})
+
+static __always_inline int text(struct pt_regs *ctx, struct task_struct *task, const struct probe_desc *p)
+{
+	struct ev_message *e = bpf_ringbuf_reserve(&events, sizeof(*e) + TEXT_MAX, 0);
+	u32 n;
+
+	_Static_assert(sizeof(struct ev_message) == sizeof(struct ev_scene), "one layout for both");
+	if (!e)
+		return lost(CLASS_FRAME);
+	n = copy_text(e->text, probe_arg(ctx, &p->args[0]));
+	e->hdr = TEXT_HDR(p->what == PROBE_SCENE ? EV_SCENE : EV_MESSAGE, sizeof(*e), n);
+	submit(e);
+	return 0;
+}
+
+static __always_inline int lock_name(struct pt_regs *ctx, struct task_struct *task, const struct probe_desc *p)
+{
+	struct ev_lock_name *e = bpf_ringbuf_reserve(&events, sizeof(*e) + TEXT_MAX, 0);
+	u32 n;
+
+	if (!e)
+		return lost(CLASS_FRAME);
+	e->addr = probe_arg(ctx, &p->args[0]);
+	n = copy_text(e->name, probe_arg(ctx, &p->args[1]));
+	e->hdr = TEXT_HDR(EV_LOCK_NAME, sizeof(*e), n);
+	submit(e);
+	return 0;
+}
+
+SEC("?uprobe")
+int frame__mark(struct pt_regs *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	const struct probe_desc *p = probe_desc(ctx, task);
+
+	if (!p)
+		return 0;
+	if (p->what == PROBE_FRAME)
+		return frame(ctx, task, p);
+	if (p->what == PROBE_LOCK_NAME)
+		return lock_name(ctx, task, p);
+	return text(ctx, task, p);
+}

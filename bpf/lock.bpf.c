@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Waits on futexes, where every lock of a game ends when it is contended. */
+#include "syscalls.bpf.h"
+
+/* include/uapi/linux/futex.h */
+#define FUTEX_WAIT 0
+#define FUTEX_LOCK_PI 6
+#define FUTEX_WAIT_BITSET 9
+#define FUTEX_WAIT_REQUEUE_PI 11
+#define FUTEX_LOCK_PI2 13
+#define FUTEX_CMD_MASK 0x7f
+
+struct futex_waitv_user {
+	u64 val, uaddr;
+	u32 flags, reserved;
+};
+
+static __always_inline bool waits(u32 op)
+{
+	u32 cmd = op & FUTEX_CMD_MASK;
+
+	return cmd == FUTEX_WAIT || cmd == FUTEX_WAIT_BITSET || cmd == FUTEX_LOCK_PI || cmd == FUTEX_LOCK_PI2 ||
+	       cmd == FUTEX_WAIT_REQUEUE_PI;
+}
+
+/* The lock as it stands before the wait: afterwards the owner is gone. */
+void lock__enter(struct thread_state *st, struct pt_regs *regs, u8 handler)
+{
+	u64 words[3] = {};
+	u64 addr = REGS_ARG0(regs);
+
+	st->waker = 0;
+	st->waking = 0;
+	if (handler == HANDLE_FUTEX && !waits(REGS_ARG1(regs)))
+		return;
+	if (handler == HANDLE_FUTEX_WAITV)
+		bpf_probe_read_user(&addr, sizeof(addr), (void *)addr + __builtin_offsetof(struct futex_waitv_user, uaddr));
+	if (bpf_probe_read_user(words, sizeof(words), (void *)addr)) /* 24 bytes may cross into a page not mapped */
+		bpf_probe_read_user(words, sizeof(u32), (void *)addr);
+	st->lock_words = (u32)words[0];
+	st->lock_owners = (u32)words[1] | words[2] << 32;
+	st->waking = 1;
+}
+
+static __always_inline u64 woken_word(struct pt_regs *regs, s64 ret)
+{
+	u64 addr = 0, i = ret >= 0 && ret < 128 ? ret : 0;
+
+	bpf_probe_read_user(&addr, sizeof(addr), (void *)REGS_ARG0(regs) + i * sizeof(struct futex_waitv_user) +
+							 __builtin_offsetof(struct futex_waitv_user, uaddr));
+	return addr;
+}
+
+int lock__exit(struct call *c, struct pt_regs *regs, u8 handler)
+{
+	struct thread_state *st = c->st;
+	struct ev_lock_wait *e;
+	u64 addr = REGS_ARG0(regs);
+
+	if (!st->waking)
+		return 0; /* a wake, or an operation that does not wait */
+	st->waking = 0;
+	if (handler == HANDLE_FUTEX_WAITV)
+		addr = woken_word(regs, c->ret);
+	e = reserve(lock_wait);
+	if (!e)
+		return lost(CLASS_LOCK);
+	*e = (struct ev_lock_wait){
+		HDR(LOCK_WAIT, lock_wait, c->ts, c->task->pid),
+		.dur = c->dur,
+		.addr = addr,
+		.ip = REGS_IP(regs),
+		.val = handler == HANDLE_FUTEX ? REGS_ARG2(regs) : handler == HANDLE_FUTEX2 ? REGS_ARG1(regs) : 0,
+		.word = st->lock_words,
+		.owner = (u32)st->lock_owners,
+		.owner16 = st->lock_owners >> 32,
+		.waker = st->waker,
+		.ret = c->ret,
+		.op = handler == HANDLE_FUTEX	? (u32)REGS_ARG1(regs)
+		      : handler == HANDLE_FUTEX2 ? FUTEX_WAIT_BITSET
+						 : FUTEX_OP_WAITV,
+		.words = handler == HANDLE_FUTEX_WAITV ? (u32)REGS_ARG1(regs) : 1,
+	};
+	submit(e);
+	return 0;
+}

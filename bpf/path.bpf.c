@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* A file's path, told once: its names from the leaf up to the root of the mount tree. Joining them is userspace's. */
+#include "redframe.bpf.h"
+
+#define PATH_DEPTH 40
+#define NAME_ROOM 256	/* NAME_MAX and its NUL */
+#define PARTS_ROOM 1024 /* what a PATH record holds at most; a further NAME_ROOM is reserved for the last name */
+
+struct file_key {
+	u64 ino;
+	u32 dev;
+	u32 generation;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct file_key);
+	__type(value, u8);
+} told SEC(".maps");
+
+struct walk {
+	struct dentry *dentry;
+	struct mount *mount;
+	struct dentry *root; /* of the mount */
+	u32 used;
+};
+
+static __always_inline struct mount *mount_of(struct vfsmount *mnt)
+{
+	return (void *)mnt - bpf_core_field_offset(struct mount, mnt);
+}
+
+/* Up over a mount point: false at the top of the tree. */
+static __always_inline bool cross(struct walk *w)
+{
+	struct mount *parent = BPF_CORE_READ(w->mount, mnt_parent);
+
+	if (parent == w->mount)
+		return false;
+	w->dentry = BPF_CORE_READ(w->mount, mnt_mountpoint);
+	w->mount = parent;
+	w->root = BPF_CORE_READ(parent, mnt.mnt_root);
+	return true;
+}
+
+/* One step: the name of a directory entry into the record. false: done. */
+static __always_inline bool step(struct walk *w, struct ev_path *e)
+{
+	struct dentry *parent;
+	long n;
+	u32 at = w->used;
+
+	if (w->dentry == w->root)
+		return cross(w);
+	parent = BPF_CORE_READ(w->dentry, d_parent);
+	if (at > PARTS_ROOM)
+		return false;
+	n = bpf_probe_read_kernel_str(&e->parts[at], NAME_ROOM, BPF_CORE_READ(w->dentry, d_name.name));
+	if (n > 0)
+		w->used = at + n;
+	if (parent == w->dentry)
+		return false; /* no mount: a pipe, a socket, an anonymous inode, an unlinked tree */
+	w->dentry = parent;
+	return true;
+}
+
+static __always_inline bool known(struct file_id *id, struct thread_state *st, struct file_key *key)
+{
+	if (st && st->seen_ino == id->ino && st->seen_dev == id->dev)
+		return true;
+	*key = (struct file_key){.ino = id->ino, .dev = id->dev, .generation = id->generation};
+	if (st) {
+		st->seen_ino = id->ino;
+		st->seen_dev = id->dev;
+	}
+	return bpf_map_lookup_elem(&told, key);
+}
+
+static __always_inline void start(struct walk *w, struct file *file)
+{
+	struct vfsmount *mnt = BPF_CORE_READ(file, f_path.mnt);
+
+	w->dentry = BPF_CORE_READ(file, f_path.dentry);
+	w->mount = mount_of(mnt);
+	w->root = BPF_CORE_READ(mnt, mnt_root);
+	w->used = 0;
+}
+
+int path__tell(struct file *file, struct file_id *id, struct thread_state *st, u32 tid)
+{
+	struct file_key key = {};
+	struct ev_path *e;
+	struct walk w;
+	bool more = true;
+	u8 yes = 1;
+
+	if (known(id, st, &key))
+		return 0;
+	e = bpf_ringbuf_reserve(&events, sizeof(*e) + PARTS_ROOM + 2 * NAME_ROOM, 0);
+	if (!e) {
+		if (st)
+			st->seen_ino = 0;
+		return lost(CLASS_FILE);
+	}
+	start(&w, file);
+	for (int i = 0; i < PATH_DEPTH && more; i++)
+		more = step(&w, e);
+	if (w.used > PARTS_ROOM + NAME_ROOM)
+		w.used = PARTS_ROOM + NAME_ROOM;
+	for (int i = 0; i < 8; i++)
+		e->parts[w.used + i] = 0;
+	*e = (struct ev_path){
+		HDR_SIZED(EV_PATH, now(), tid, sizeof(*e) + w.used + 7),
+		.ino = id->ino,
+		.dev = id->dev,
+		.generation = id->generation,
+		.cut = more || w.used > PARTS_ROOM,
+		.mode = id->mode,
+	};
+	submit(e);
+	bpf_map_update_elem(&told, &key, &yes, BPF_ANY);
+	return 0;
+}

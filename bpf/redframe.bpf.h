@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ *
+ * What every event class shares on the kernel side: the ring, the options, the state of a thread, and the rules
+ * "traced first" and "a loss is counted".
+ */
+#ifndef REDFRAME_BPF_H
+#define REDFRAME_BPF_H
+
+#include "kernel.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include "events.h"
+#include "handlers.h"
+#include "probe_desc.h"
+#include "options.h"
+
+/* set between open and load; constants to the verifier, which drops what is off */
+extern const volatile struct bpf_options opt;
+
+/* Lost records since load, by class and CPU; userspace reads it through the mapped .bss. */
+extern __u64 lost_records[CLASS_COUNT][LOST_CPUS];
+
+/* A game's thread, from its first event to its end; the kernel frees it with the task. */
+struct thread_state {
+	u64 call_ts;	  /* the system call in progress: its start, 0 none */
+	u64 call_cold;	  /* task->ioac.read_bytes then */
+	u64 fault_ts;	  /* the page fault in progress: its start, 0 none */
+	u64 fault_addr;
+	u64 fault_ip;
+	u64 fault_flags;
+	u64 reclaim_ts;
+	u64 lock_words;	  /* futex: what the word, and the word at +4, held when the wait began */
+	u64 lock_owners;  /* futex: the words at +8 and +16 */
+	u64 call_was;	  /* brk: the old end; mmap and close: see their handlers */
+	u64 seen_ino;	  /* the file whose path was looked up last */
+	u32 seen_dev;
+	u32 waker;	  /* who made it runnable last */
+	u64 sum_since;	  /* small allocations not yet recorded */
+	u64 sum_bytes;
+	u64 sum_largest;
+	u32 sum_calls;
+	u32 sum_frees;
+	u64 nest_sp;	  /* the allocation call that may call another one: see alloc.bpf.c */
+	u64 nest_ip;
+	u64 nest_value;
+	u16 call_sys;	  /* our id of the system call in progress */
+	u8 call_handler;
+	u8 waking;	  /* a lock wait wants to know its waker */
+	u32 close_dev;
+	u64 close_ino;
+	u32 close_mode;
+	u32 pad;
+};
+
+struct ring {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 16 << 20);
+};
+struct threads {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread_state);
+};
+extern struct ring events SEC(".maps");
+extern struct threads threads SEC(".maps");
+
+static __always_inline bool traced(struct task_struct *task)
+{
+	return (u32)task->tgid == opt.tgid;
+}
+
+static __always_inline struct thread_state *thread_state(struct task_struct *task)
+{
+	return bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
+
+/* Of a thread that had an event before: never allocates, so it may run anywhere. */
+static __always_inline struct thread_state *thread_state_if_any(struct task_struct *task)
+{
+	return bpf_task_storage_get(&threads, task, NULL, 0);
+}
+
+static __always_inline int lost(enum ev_class class)
+{
+	u32 cpu = bpf_get_smp_processor_id();
+
+	__sync_fetch_and_add(&lost_records[class][cpu & (LOST_CPUS - 1)], 1);
+	return 0;
+}
+
+static __always_inline u64 now(void)
+{
+	return bpf_ktime_get_boot_ns();
+}
+
+/* struct ev_x *e = reserve(x); if (!e) return lost(CLASS_…); *e = (struct ev_x){HDR(EV_X, ts, tid), …}; submit(e); */
+#define reserve(kind) ((struct ev_##kind *)bpf_ringbuf_reserve(&events, sizeof(struct ev_##kind), 0))
+#define submit(e) bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP)
+#define HDR_SIZED(kind_, ts_, tid_, bytes) \
+	.hdr = {.ts = (ts_), .tid = (tid_), .cpu = bpf_get_smp_processor_id(), .kind = (kind_), .words = (bytes) / 8}
+#define HDR(KIND, type, ts, tid) HDR_SIZED(EV_##KIND, ts, tid, sizeof(struct ev_##type))
+
+/* Text records: room for the longest is reserved, hdr.words says how much of it counts. */
+#define TEXT_MAX 256
+
+/* bpf/file.bpf.c */
+struct file_id {
+	u64 ino;
+	u32 dev;
+	u32 generation;
+	u32 mode;
+	s64 pos;
+};
+bool file__identify(struct file *file, struct file_id *id) __hidden;
+struct file *file__of_fd(struct task_struct *task, u32 fd) __hidden;
+/* Once per file a PATH record. st may be NULL. */
+int path__tell(struct file *file, struct file_id *id, struct thread_state *st, u32 tid) __hidden;
+
+#define S_IFMT 0170000
+#define S_IFREG 0100000
+
+#endif

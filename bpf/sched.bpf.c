@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Who runs where: switches and wakeups of the whole system (Perfetto's thread states need all of them), the life of
+ * threads, and for the game's threads why they left. */
+#include "redframe.bpf.h"
+
+extern const volatile struct bpf_syscall syscalls[SYSCALL_NRS];
+extern const int __preempt_count __ksym __weak;
+extern const struct pcpu_hot pcpu_hot __ksym __weak;
+
+static __always_inline u16 state_of(struct task_struct *task)
+{
+	struct task_struct___before_5_14 *old = (void *)task;
+	u32 exit_state = task->exit_state;
+
+	if (bpf_core_field_exists(task->__state))
+		return task->__state | exit_state;
+	return BPF_CORE_READ(old, state) | exit_state;
+}
+
+static __always_inline u32 cpu_of(struct task_struct *task)
+{
+	struct task_struct___before_5_16 *old = (void *)task;
+
+	if (bpf_core_field_exists(task->thread_info.cpu))
+		return task->thread_info.cpu;
+	return BPF_CORE_READ(old, cpu);
+}
+
+/* The system call that a thread of the game is in; SWITCH_USER where it is in none. */
+static __always_inline u16 call_of(struct task_struct *task, u16 *flags)
+{
+	struct pt_regs *regs = (void *)bpf_task_pt_regs(task);
+	long nr = REGS_NR(regs);
+
+	if (nr < 0) {
+		*flags |= SWITCH_USER;
+		return SYS_NONE;
+	}
+	return syscalls[nr & (SYSCALL_NRS - 1)].id;
+}
+
+SEC("?tp_btf/sched_switch")
+int sched__switch(u64 *ctx)
+{
+	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
+	u16 flags = ctx[0] ? SWITCH_PREEMPT : 0, sys = SYS_NONE, state;
+	struct ev_switch *e;
+
+	state = opt.switch_has_state ? (u16)ctx[3] | (u16)prev->exit_state : state_of(prev);
+	if (traced(prev)) {
+		flags |= SWITCH_GAME;
+		sys = call_of(prev, &flags);
+	}
+	if (traced(next))
+		flags |= SWITCH_NEXT_GAME;
+	e = reserve(switch);
+	if (!e)
+		return lost(CLASS_SCHED);
+	*e = (struct ev_switch){
+		HDR(SWITCH, switch, now(), prev->pid),
+		.next_tid = next->pid,
+		.prev_state = state,
+		.next_prio = next->prio,
+		.prev_prio = prev->prio,
+		.sys = sys,
+		.flags = flags,
+	};
+	submit(e);
+	return 0;
+}
+
+static __always_inline u8 context_flags(void)
+{
+	int count = 0;
+
+	if (&__preempt_count)
+		count = *(int *)bpf_this_cpu_ptr(&__preempt_count);
+	else if (&pcpu_hot)
+		count = ((struct pcpu_hot *)bpf_this_cpu_ptr(&pcpu_hot))->preempt_count;
+	/* include/linux/preempt.h: 0x000f0000 in a hard interrupt, 0x00000100 while serving a soft one */
+	return (count & 0xf0000 ? WAKE_HARDIRQ : 0) | (count & 0x100 ? WAKE_SOFTIRQ : 0);
+}
+
+static __always_inline int waking(struct task_struct *task, u8 flags, u16 target)
+{
+	struct task_struct *waker = bpf_get_current_task_btf();
+	struct thread_state *st;
+	struct ev_waking *e;
+
+	if (opt.lock && traced(task)) {
+		st = thread_state_if_any(task);
+		if (st && st->waking)
+			st->waker = flags & (WAKE_HARDIRQ | WAKE_SOFTIRQ) ? 0 : waker->pid;
+	}
+	if (!opt.sched)
+		return 0;
+	e = reserve(waking);
+	if (!e)
+		return lost(CLASS_SCHED);
+	*e = (struct ev_waking){
+		HDR(WAKING, waking, now(), task->pid),
+		.waker = waker->pid,
+		.target_cpu = target,
+		.prio = task->prio,
+		.flags = flags,
+	};
+	submit(e);
+	return 0;
+}
+
+SEC("?tp_btf/sched_waking")
+int sched__waking(u64 *ctx)
+{
+	struct task_struct *task = (void *)ctx[0];
+
+	return waking(task, context_flags(), cpu_of(task));
+}
+
+SEC("?tp_btf/sched_wakeup_new")
+int sched__wakeup_new(u64 *ctx)
+{
+	struct task_struct *task = (void *)ctx[0];
+
+	return waking(task, WAKE_NEW, cpu_of(task));
+}
+
+SEC("?tp_btf/task_newtask")
+int sched__newtask(u64 *ctx)
+{
+	struct task_struct *task = (void *)ctx[0];
+	struct task_struct *parent = bpf_get_current_task_btf();
+	struct ev_fork *e = reserve(fork);
+
+	if (!e)
+		return lost(CLASS_SCHED);
+	*e = (struct ev_fork){
+		HDR(FORK, fork, now(), task->pid),
+		.tgid = task->tgid,
+		.parent = parent->pid,
+		.clone_flags = ctx[1],
+	};
+	bpf_probe_read_kernel_str(e->comm, sizeof(e->comm), task->comm);
+	submit(e);
+	return 0;
+}
+
+SEC("?tp_btf/sched_process_exec")
+int sched__exec(u64 *ctx)
+{
+	struct task_struct *task = (void *)ctx[0];
+	struct ev_exec *e = reserve(exec);
+
+	if (!e)
+		return lost(CLASS_SCHED);
+	*e = (struct ev_exec){
+		HDR(EXEC, exec, now(), task->pid),
+		.old_tid = (u32)ctx[1],
+		.tgid = task->tgid,
+	};
+	bpf_probe_read_kernel_str(e->comm, sizeof(e->comm), task->comm);
+	submit(e);
+	return 0;
+}
+
+SEC("?tp_btf/sched_process_exit")
+int sched__exit(u64 *ctx)
+{
+	struct task_struct *task = (void *)ctx[0];
+	struct ev_exit *e = reserve(exit);
+
+	if (!e)
+		return lost(CLASS_SCHED);
+	*e = (struct ev_exit){
+		HDR(EXIT, exit, now(), task->pid),
+		.tgid = task->tgid,
+		.code = task->exit_code,
+	};
+	submit(e);
+	return 0;
+}
+
+SEC("?tp_btf/task_rename")
+int sched__rename(u64 *ctx)
+{
+	struct task_struct *task = (void *)ctx[0];
+	struct ev_rename *e = reserve(rename);
+
+	if (!e)
+		return lost(CLASS_SCHED);
+	*e = (struct ev_rename){
+		HDR(RENAME, rename, now(), task->pid),
+		.tgid = task->tgid,
+	};
+	/* task->comm is still the old name: the tracepoint fires before the copy */
+	bpf_probe_read_kernel_str(e->comm, sizeof(e->comm), (void *)ctx[1]);
+	submit(e);
+	return 0;
+}
+
+SEC("?tp_btf/sched_migrate_task")
+int sched__migrate(u64 *ctx)
+{
+	struct task_struct *task = (void *)ctx[0];
+	struct ev_migrate *e;
+
+	if (!traced(task))
+		return 0;
+	e = reserve(migrate);
+	if (!e)
+		return lost(CLASS_SCHED);
+	*e = (struct ev_migrate){
+		HDR(MIGRATE, migrate, now(), task->pid),
+		.from_cpu = cpu_of(task),
+		.to_cpu = (u32)ctx[1],
+	};
+	submit(e);
+	return 0;
+}

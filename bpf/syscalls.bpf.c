@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The one pair of programs at the system call entry and exit, for every class that wants calls: a second pair would
+ * cost the game as much again. It keeps the time, and hands each call to its class. */
+#include "syscalls.bpf.h"
+
+extern const volatile struct bpf_syscall syscalls[SYSCALL_NRS];
+
+static __always_inline void enter(struct task_struct *task, struct thread_state *st, struct pt_regs *regs, u8 handler)
+{
+	if (opt.lock && handler >= HANDLE_FUTEX && handler <= HANDLE_FUTEX2)
+		lock__enter(st, regs, handler);
+	else if (opt.file && handler >= HANDLE_READ && handler <= HANDLE_SYNC)
+		file__enter(task, st, regs, handler);
+	else if (opt.alloc && handler == HANDLE_BRK)
+		st->call_was = task->mm->brk;
+}
+
+SEC("?tp_btf/sys_enter")
+int syscall__enter(u64 *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	const volatile struct bpf_syscall *call;
+	struct thread_state *st;
+
+	if (!traced(task))
+		return 0;
+	call = &syscalls[ctx[1] & (SYSCALL_NRS - 1)];
+	if (!call->on)
+		return 0;
+	st = thread_state(task);
+	if (!st)
+		return lost(CLASS_SYSCALL);
+	st->call_sys = call->id;
+	st->call_handler = call->handler;
+	enter(task, st, (struct pt_regs *)ctx[0], call->handler);
+	st->call_ts = now();
+	return 0;
+}
+
+static __always_inline int leave(struct call *c, struct pt_regs *regs, u8 handler)
+{
+	if (handler == HANDLE_OTHER)
+		return opt.syscall ? other__exit(c, regs) : 0;
+	if (opt.file && handler <= HANDLE_SYNC)
+		return file__exit(c, regs, handler);
+	if (opt.lock && handler >= HANDLE_FUTEX && handler <= HANDLE_FUTEX2)
+		return lock__exit(c, regs, handler);
+	if (opt.alloc && handler >= HANDLE_MMAP)
+		return memory__exit(c, regs, handler);
+	return 0;
+}
+
+SEC("?tp_btf/sys_exit")
+int syscall__exit(u64 *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct pt_regs *regs = (void *)ctx[0];
+	struct thread_state *st;
+	struct call c;
+
+	if (!traced(task))
+		return 0;
+	if (!syscalls[REGS_NR(regs) & (SYSCALL_NRS - 1)].on)
+		return 0;
+	st = thread_state_if_any(task);
+	if (!st || !st->call_ts)
+		return 0; /* it began before we did */
+	c.ts = now();
+	c.dur = c.ts - st->call_ts;
+	c.ret = (s64)ctx[1];
+	c.task = task;
+	c.st = st;
+	st->call_ts = 0;
+	return leave(&c, regs, st->call_handler);
+}
+
+/* A call that no class knows: worth a record when it took long. */
+int other__exit(struct call *c, struct pt_regs *regs)
+{
+	struct ev_syscall *e;
+	struct file_id id = {};
+	struct file *file;
+
+	if (c->dur < opt.syscall_min_ns)
+		return 0;
+	file = file__of_fd(c->task, REGS_ARG0(regs));
+	if (file && file__identify(file, &id))
+		path__tell(file, &id, c->st, c->task->pid);
+	e = reserve(syscall);
+	if (!e)
+		return lost(CLASS_SYSCALL);
+	*e = (struct ev_syscall){
+		HDR(SYSCALL, syscall, c->ts, c->task->pid),
+		.dur = c->dur,
+		.arg0 = REGS_ARG0(regs),
+		.arg1 = REGS_ARG1(regs),
+		.ret = c->ret,
+		.sys = c->st->call_sys,
+		.fd_mode = id.mode,
+	};
+	submit(e);
+	return 0;
+}

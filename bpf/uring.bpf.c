@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* io_uring: requests are submitted by the game's threads and complete anywhere. */
+#include "redframe.bpf.h"
+
+struct request {
+	u64 ts;
+	u64 user_data;
+	u64 offset;
+	u64 ino;
+	u32 dev;
+	u32 tid;
+	u32 op;
+	u32 pad;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 8192);
+	__type(key, u64); /* struct io_kiocb * */
+	__type(value, struct request);
+} requests SEC(".maps");
+
+static __always_inline u64 user_data_of(struct io_kiocb *req)
+{
+	struct io_kiocb___before_5_19 *old = (void *)req;
+
+	if (bpf_core_field_exists(req->cqe))
+		return req->cqe.user_data;
+	return BPF_CORE_READ(old, user_data);
+}
+
+/* include/uapi/linux/io_uring.h: the operations whose command is a struct io_rw */
+static __always_inline bool is_rw(u8 op)
+{
+	return op == 1 || op == 2 || op == 4 || op == 5 || op == 22 || op == 23;
+}
+
+SEC("?tp_btf/io_uring_submit_req")
+int file__uring_submit(u64 *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct io_kiocb *req = (void *)ctx[0];
+	struct io_rw *rw = (void *)req; /* the command lies at the start of the request */
+	struct request r = {};
+	struct file_id id = {};
+	struct ev_uring_submit *e;
+	u64 key = (u64)req, bytes = 0;
+
+	if (!traced(task))
+		return 0;
+	r.ts = now();
+	r.tid = task->pid;
+	r.op = req->opcode;
+	r.user_data = user_data_of(req);
+	r.offset = FILE_NO_OFFSET;
+	if (is_rw(r.op)) {
+		r.offset = BPF_CORE_READ(rw, kiocb.ki_pos);
+		bytes = BPF_CORE_READ(rw, len);
+	}
+	if (req->file && file__identify(req->file, &id)) {
+		path__tell(req->file, &id, NULL, task->pid);
+		r.ino = id.ino;
+		r.dev = id.dev;
+	}
+	bpf_map_update_elem(&requests, &key, &r, BPF_ANY);
+	e = reserve(uring_submit);
+	if (!e)
+		return lost(CLASS_FILE);
+	*e = (struct ev_uring_submit){
+		HDR(URING_SUBMIT, uring_submit, r.ts, r.tid),
+		.req = key,
+		.user_data = r.user_data,
+		.offset = r.offset,
+		.bytes = bytes,
+		.ino = r.ino,
+		.dev = r.dev,
+		.op = r.op,
+	};
+	submit(e);
+	return 0;
+}
+
+SEC("?tp_btf/io_uring_complete")
+int file__uring_complete(u64 *ctx)
+{
+	u64 key = ctx[1];
+	struct request *r = bpf_map_lookup_elem(&requests, &key);
+	struct ev_uring_done *e;
+	s64 ret;
+
+	if (!r)
+		return 0; /* not the game's, or submitted before we came */
+	if (opt.uring_complete_has_cqe)
+		ret = ((struct io_uring_cqe *)ctx[2])->res;
+	else
+		ret = (s32)ctx[3];
+	e = reserve(uring_done);
+	if (!e) {
+		lost(CLASS_FILE);
+	} else {
+		u64 ts = now();
+
+		*e = (struct ev_uring_done){
+			HDR(URING_DONE, uring_done, ts, r->tid),
+			.dur = ts - r->ts,
+			.req = key,
+			.user_data = r->user_data,
+			.offset = r->offset,
+			.ino = r->ino,
+			.ret = ret,
+			.dev = r->dev,
+			.op = r->op,
+		};
+		submit(e);
+	}
+	bpf_map_delete_elem(&requests, &key);
+	return 0;
+}
