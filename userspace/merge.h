@@ -16,9 +16,9 @@ struct merge;
 /* NULL when out of memory. */
 struct merge *merge__new(u64 window_ns, size_t max_bytes);
 void merge__free(struct merge *m);
-/* Copies the record. Afterwards take what merge__pop has. */
-void merge__push(struct merge *m, const struct ev_hdr *rec);
-/* The next record that is safe to give out, or NULL; with flush, all that is held. Valid until the next push. */
+/* Copies the record. Afterwards take what merge__pop has. 0 or -ENOMEM: then the record is not in. */
+int merge__push(struct merge *m, const struct ev_hdr *rec);
+/* The next record that is safe to give out, or NULL; with flush, all that is held. Valid until the next push or pop. */
 const struct ev_hdr *merge__pop(struct merge *m, bool flush);
 /* records that came so late that something younger had gone out already; they are given out at once */
 u64 merge__late(const struct merge *m);

@@ -76,6 +76,8 @@ int recording__open_fd(struct recording *r, int fd); /* takes over fd */
 const char *recording__strerror(int err);
 /* The next record in file order, valid until the next call: 1, 0 at the end, -errno on an I/O error. */
 int recording__next(struct recording *r, const struct ev_hdr **rec);
+/* Back to the first record. 0 or -errno. */
+int recording__rewind(struct recording *r);
 void recording__close(struct recording *r);
 
 #endif
