@@ -39,14 +39,22 @@ struct symbol {
 	const char *object; /* base name of the file */
 };
 
-/* Frames of one presenting thread, probe and swapchain. Frame durations run from mark to mark. */
+/* Frames of one process, frame source and swapchain. All USDT sites of one provider are one source (a marker may be
+ * inlined in many places), every other site is its own.
+ *
+ * A frame runs from boundary to boundary. FRAME_MARK is one. In a stream that has FRAME_BEGIN, only BEGINs are: marks are
+ * ignored, and an END matters only if no further BEGIN comes, when it closes the last frame (model__finish). In a
+ * stream that has only ENDs, they are the boundaries.
+ *
+ * A present of a source that is no USDT, less than 1 ms and less than 1/8 of the usual gap (upper quartile of the last 31)
+ * after the one before, is the same frame seen twice: counted in `doubled`, no boundary. */
 struct frame_stream {
 	u32 id;	   /* 0, 1, … in order of appearance */
 	u32 tid;   /* presents; the latest where it moves between threads */
 	u32 site;  /* INFO probe.<site> */
 	u64 stream; /* swapchain, display, surface */
 	u32 count; /* finished frames */
-	u64 doubled; /* presents within 1 ms of the one before in this stream */
+	u64 doubled; /* presents that were the one before, seen again */
 };
 
 struct frame {
@@ -77,6 +85,14 @@ void model__free(struct model *m);
 int model__event(struct model *m, const struct ev_hdr *rec);
 /* The frame that the record just fed ended, or NULL. Valid until the next model__event. */
 const struct frame *model__ended_frame(const struct model *m);
+/* After the last record: closes a frame that had its END but no further BEGIN. Returns the record of that END, with
+ * model__ended_frame set as if it had just been fed; NULL when there is none left. */
+const struct ev_hdr *model__finish(struct model *m);
+/* Records lost between start and end as far as is known by now, in all and per class (may be NULL): a LOST record stands for
+ * the time since the one before, is spread over it evenly, and comes after the frame that it hurt. */
+u64 model__lost_in(const struct model *m, u64 start, u64 end, u64 lost_class[CLASS_COUNT]);
+/* every stream in order of appearance; NULL after the last */
+const struct frame_stream *model__stream(const struct model *m, u32 id);
 
 const struct model_stats *model__stats(const struct model *m);
 u32 model__game(const struct model *m); /* tgid; 0 before it is known */
@@ -97,7 +113,7 @@ const struct process *model__find_process(const struct model *m, u32 tgid);
 void model__each_thread(const struct model *m, void (*fn)(const struct thread *t, void *arg), void *arg);
 void model__each_process(const struct model *m, void (*fn)(const struct process *p, void *arg), void *arg);
 
-/* "/data/navmesh.bin"; NULL where no PATH told. Not sanitised. */
+/* "/data/navmesh.bin", "pipe:[12]", "socket:[12]", "[eventfd]"; NULL where no PATH told. Not sanitised. */
 const char *model__path(const struct model *m, u32 dev, u64 ino);
 /* the path argument that belongs to this FILE_META record (from PATH_ARG); NULL where there is none.
  * Only while the record is being fed. */
