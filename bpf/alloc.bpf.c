@@ -6,7 +6,7 @@
 #include "alloc.bpf.h"
 
 #define SUM_NS 1000000 /* how long small allocations are summed before they are told */
-#define NEAR 1024      /* bytes: a return address this close to a probe lies in the same function */
+#define NEAR   1024    /* bytes: a return address this close to a probe lies in the same function */
 
 int alloc__flush(struct task_struct *task, u64 ts)
 {
@@ -37,8 +37,8 @@ int alloc__flush(struct task_struct *task, u64 ts)
  * from right behind the outer one's probe, or, after a jump, with the outer one's stack pointer. */
 static __always_inline bool nested(struct thread_state *st, u64 value, u64 sp, u64 caller)
 {
-	bool inner = st->nest_sp && st->nest_value == value &&
-		     (sp == st->nest_sp || caller - st->nest_ip + NEAR < 2 * NEAR);
+	bool inner =
+		st->nest_sp && st->nest_value == value && (sp == st->nest_sp || caller - st->nest_ip + NEAR < 2 * NEAR);
 
 	st->nest_sp = 0;
 	return inner;
@@ -133,7 +133,7 @@ int alloc__call(struct pt_regs *ctx)
 }
 
 #define MAP_ANONYMOUS 0x20
-#define MAP_SHARED 1
+#define MAP_SHARED    1
 
 /* A file came into the address space: faults on it are to be named. */
 static __always_inline void tell_map(struct call *c, struct pt_regs *regs)
@@ -176,9 +176,13 @@ int memory__exit(struct call *c, struct pt_regs *regs, u8 handler)
 		HDR(MEM_CALL, mem_call, c->ts, c->task->pid),
 		.dur = c->dur,
 		.addr = REGS_ARG0(regs),
-		.len = handler == HANDLE_BRK ? 0 : handler == HANDLE_MREMAP ? REGS_ARG2(regs) : REGS_ARG1(regs),
+		.len = handler == HANDLE_BRK      ? 0
+		       : handler == HANDLE_MREMAP ? REGS_ARG2(regs)
+						  : REGS_ARG1(regs),
 		.ret = c->ret,
-		.was = handler == HANDLE_BRK ? c->st->call_was : handler == HANDLE_MREMAP ? REGS_ARG1(regs) : 0,
+		.was = handler == HANDLE_BRK      ? c->st->call_was
+		       : handler == HANDLE_MREMAP ? REGS_ARG1(regs)
+						  : 0,
 		.sys = c->st->call_sys,
 		.flags = handler == HANDLE_MMAP || handler == HANDLE_MREMAP ? REGS_ARG3(regs) : REGS_ARG2(regs),
 	};

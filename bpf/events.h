@@ -8,11 +8,11 @@
 
 /* Little-endian on disk; a file of the other order is refused by its byte-order mark. */
 struct ev_hdr {
-	__u64 ts;    /* ns, CLOCK_BOOTTIME; first because it is the merge key */
-	__u32 tid;   /* the thread it is about, host pid namespace; 0 = the CPU */
+	__u64 ts;  /* ns, CLOCK_BOOTTIME; first because it is the merge key */
+	__u32 tid; /* the thread it is about, host pid namespace; 0 = the CPU */
 	__u16 cpu;
-	__u8 kind;   /* enum ev_kind */
-	__u8 words;  /* whole record in 8-byte words: at most 2040 bytes */
+	__u8 kind;  /* enum ev_kind */
+	__u8 words; /* whole record in 8-byte words: at most 2040 bytes */
 };
 
 #define EV_MAX_BYTES (255 * 8)
@@ -32,10 +32,14 @@ enum ev_kind {
 };
 
 /* struct ev_<kind>: the header, the fields, and for a TEXT a flexible array */
-#define EVENT(id, KIND, kind, group, shape, cause, doc) struct ev_##kind { struct ev_hdr hdr;
+#define EVENT(id, KIND, kind, group, shape, cause, doc)                                                                \
+	struct ev_##kind {                                                                                             \
+		struct ev_hdr hdr;
 #define FIELD(type, name, unit) type name;
-#define TEXT(name) char name[];
-#define END(kind) };
+#define TEXT(name)              char name[];
+#define END(kind)                                                                                                      \
+	}                                                                                                              \
+	;
 #include "events.def"
 #undef EVENT
 #undef FIELD
@@ -43,18 +47,19 @@ enum ev_kind {
 #undef END
 
 /* Event classes. Ids are on disk (LOST.class): append only. The order is that of `info`. */
-#define EV_CLASSES(X) \
-	X(META, meta) X(FRAME, frame) X(SCHED, sched) X(FAULT, fault) X(LOCK, lock) X(FILE, file) X(ALLOC, alloc) \
-	X(IRQ, irq) X(RECLAIM, reclaim) X(SYSCALL, syscall) X(SAMPLE, sample)
+#define EV_CLASSES(X)                                                                                                  \
+	X(META, meta)                                                                                                  \
+	X(FRAME, frame) X(SCHED, sched) X(FAULT, fault) X(LOCK, lock) X(FILE, file) X(ALLOC, alloc) X(IRQ, irq)        \
+		X(RECLAIM, reclaim) X(SYSCALL, syscall) X(SAMPLE, sample)
 enum ev_class {
 #define X(NAME, name) CLASS_##NAME,
 	EV_CLASSES(X)
 #undef X
-	CLASS_COUNT
+		CLASS_COUNT
 };
 
 #define FRAME_NO_NUMBER (~0ULL)
-#define FILE_NO_OFFSET (~0ULL)
+#define FILE_NO_OFFSET  (~0ULL)
 enum frame_mark { FRAME_MARK = 0, FRAME_BEGIN = 1, FRAME_END = 2 };
 
 enum switch_flags {
@@ -68,25 +73,36 @@ enum switch_flags {
 enum wake_flags { WAKE_HARDIRQ = 0x08, WAKE_SOFTIRQ = 0x10, WAKE_NEW = 0x80 };
 
 enum fault_flags {
-	FAULT_MAJOR = 1,  /* it had to wait for a device */
+	FAULT_MAJOR = 1, /* it had to wait for a device */
 	FAULT_WRITE = 2,
 	FAULT_EXEC = 4,
-	FAULT_KERNEL = 8, /* the kernel touched the page for a system call */
+	FAULT_KERNEL = 8,   /* the kernel touched the page for a system call */
 	FAULT_PRESENT = 16, /* the page was there: a protection fault, such as copy on write */
 };
+
+#define IRQ_TIMER (~0U) /* IRQ.irq of the CPU's own timer */
 
 /* LOCK_WAIT.op beyond the kernel's FUTEX_* commands */
 #define FUTEX_OP_WAITV 0x1000
 
-/* LOCK_WAIT.op: the glibc functions that a uprobe or the table in probes/allocators.c may name */
+/* ALLOC.fn: what the allocator was asked for */
 enum alloc_fn {
-	ALLOC_MALLOC, ALLOC_CALLOC, ALLOC_REALLOC, ALLOC_ALIGNED, ALLOC_POSIX_MEMALIGN, ALLOC_NEW, ALLOC_NEW_ARRAY,
-	ALLOC_FREE, ALLOC_DELETE, ALLOC_DELETE_ARRAY, ALLOC_CUSTOM,
+	ALLOC_MALLOC,
+	ALLOC_CALLOC,
+	ALLOC_REALLOC,
+	ALLOC_ALIGNED,
+	ALLOC_POSIX_MEMALIGN,
+	ALLOC_NEW,
+	ALLOC_NEW_ARRAY,
+	ALLOC_FREE,
+	ALLOC_DELETE,
+	ALLOC_DELETE_ARRAY,
+	ALLOC_CUSTOM,
 };
 
 /* System calls have ids of our own, so that a recording reads the same on every architecture: the index in
  * probes/syscalls.def. SYS_RAW | nr is a call that has none. */
 #define SYS_NONE 0
-#define SYS_RAW 0x8000
+#define SYS_RAW  0x8000
 
 #endif

@@ -4,7 +4,7 @@
 #include "redframe.bpf.h"
 
 /* arch/x86/include/asm/trap_pf.h */
-#define PF_PROT 1
+#define PF_PROT  1
 #define PF_WRITE 2
 #define PF_INSTR 16
 

@@ -108,7 +108,7 @@ static __always_inline int data(struct call *c, struct pt_regs *regs, u8 handler
 /* The path as the game gave it: read at the exit, when the kernel itself has touched the page. */
 static __always_inline bool tell_path_arg(struct call *c, u64 user)
 {
-	struct ev_path_arg *e = bpf_ringbuf_reserve(&events, sizeof(*e) + TEXT_MAX, 0);
+	struct ev_path_arg *e = bpf_ringbuf_reserve(&events, sizeof(*e) + TEXT_ROOM, 0);
 	long n;
 
 	if (!e) {
@@ -127,10 +127,7 @@ static __always_inline bool tell_path_arg(struct call *c, u64 user)
 		.kind = EV_PATH_ARG,
 		.words = (sizeof(*e) + n + 7) / 8,
 	};
-	/* pad to the word: what is beyond the string is not ours to show */
-	for (int i = 0; i < 7; i++)
-		if (n + i < TEXT_MAX)
-			e->path[(n + i) & (TEXT_MAX - 1)] = 0;
+	end_text(e->path, n);
 	submit(e);
 	return true;
 }
@@ -148,7 +145,8 @@ static __always_inline int meta(struct call *c, struct pt_regs *regs, u8 handler
 		fd = REGS_ARG0(regs);
 	} else if ((handler == HANDLE_OPEN || handler == HANDLE_OPENAT) && c->ret >= 0) {
 		fd = c->ret;
-	} else if (!tell_path_arg(c, handler == HANDLE_OPEN || handler == HANDLE_STAT ? REGS_ARG0(regs) : REGS_ARG1(regs))) {
+	} else if (!tell_path_arg(
+			   c, handler == HANDLE_OPEN || handler == HANDLE_STAT ? REGS_ARG0(regs) : REGS_ARG1(regs))) {
 		fd = REGS_ARG0(regs);
 	}
 	if (fd >= 0 && handler != HANDLE_CLOSE)

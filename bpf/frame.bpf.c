@@ -3,7 +3,6 @@
 #include "probe.bpf.h"
 #include "alloc.bpf.h"
 
-
 static __always_inline int frame(struct pt_regs *ctx, struct task_struct *task, const struct probe_desc *p)
 {
 	u64 ts = now();
@@ -27,26 +26,29 @@ static __always_inline int frame(struct pt_regs *ctx, struct task_struct *task, 
 /* The string into the record's tail; what could not be read says so: not paged in, or not a string. */
 static __always_inline u32 copy_text(char *to, u64 from)
 {
-	static const char unreadable[16] = "<unreadable>";
+	/* "<unreadable>": as numbers, since a constant would get a section of its own, which the linker loses */
+	u64 *words = (u64 *)to;
 	long n = bpf_probe_read_user_str(to, TEXT_MAX, (void *)from);
 
 	if (n < 1) {
-		__builtin_memcpy(to, unreadable, sizeof(unreadable));
-		return sizeof(unreadable);
+		words[0] = 0x61646165726e753cULL;
+		words[1] = 0x3e656c62ULL;
+		return 16;
 	}
-	for (int i = 0; i < 7; i++)
-		if (n + i < TEXT_MAX)
-			to[(n + i) & (TEXT_MAX - 1)] = 0;
+	end_text(to, n);
 	return n;
 }
 
-#define TEXT_HDR(kind_, fixed, n) \
-	((struct ev_hdr){.ts = now(), .tid = task->pid, .cpu = bpf_get_smp_processor_id(), .kind = (kind_), \
-			 .words = ((fixed) + (n) + 7) / 8})
+#define TEXT_HDR(kind_, fixed, n)                                                                                      \
+	((struct ev_hdr){.ts = now(),                                                                                  \
+		.tid = task->pid,                                                                                      \
+		.cpu = bpf_get_smp_processor_id(),                                                                     \
+		.kind = (kind_),                                                                                       \
+		.words = ((fixed) + (n) + 7) / 8})
 
 static __always_inline int text(struct pt_regs *ctx, struct task_struct *task, const struct probe_desc *p)
 {
-	struct ev_message *e = bpf_ringbuf_reserve(&events, sizeof(*e) + TEXT_MAX, 0);
+	struct ev_message *e = bpf_ringbuf_reserve(&events, sizeof(*e) + TEXT_ROOM, 0);
 	u32 n;
 
 	_Static_assert(sizeof(struct ev_message) == sizeof(struct ev_scene), "one layout for both");
@@ -60,7 +62,7 @@ static __always_inline int text(struct pt_regs *ctx, struct task_struct *task, c
 
 static __always_inline int lock_name(struct pt_regs *ctx, struct task_struct *task, const struct probe_desc *p)
 {
-	struct ev_lock_name *e = bpf_ringbuf_reserve(&events, sizeof(*e) + TEXT_MAX, 0);
+	struct ev_lock_name *e = bpf_ringbuf_reserve(&events, sizeof(*e) + TEXT_ROOM, 0);
 	u32 n;
 
 	if (!e)

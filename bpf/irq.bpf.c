@@ -1,79 +1,81 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Interrupts and the deferred work behind them, as far as they ran on the time of a game's thread. */
+/* Interrupts and the deferred work behind them: whether the CPU is in one now (a wakeup from there is nobody's), and
+ * how long they ran on the time of a game's thread. */
 #include "redframe.bpf.h"
 
-struct irq_begin {
-	u64 hard, soft;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct irq_begin);
-} irq_begins SEC(".maps");
-
-static __always_inline struct irq_begin *begins(struct task_struct *task)
+/* Other threads' need no time, only the mark. */
+static __always_inline int begin(u64 *begun)
 {
-	u32 zero = 0;
+	*begun = opt.irq && traced(bpf_get_current_task_btf()) ? now() : 1;
+	return 0;
+}
 
-	return traced(task) ? bpf_map_lookup_elem(&irq_begins, &zero) : NULL;
+/* The begin, if its duration is to be told. */
+static __always_inline u64 end(u64 *begun)
+{
+	u64 ts = *begun;
+
+	*begun = 0;
+	return ts > 1 && traced(bpf_get_current_task_btf()) ? ts : 0;
+}
+
+static __always_inline int tell_irq(u64 begun, u32 irq)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	u64 ts = now();
+	struct ev_irq *e;
+
+	if (!begun)
+		return 0;
+	e = reserve(irq);
+	if (!e)
+		return lost(CLASS_IRQ);
+	*e = (struct ev_irq){HDR(IRQ, irq, ts, task->pid), .dur = ts - begun, .irq = irq};
+	submit(e);
+	return 0;
 }
 
 SEC("?tp_btf/irq_handler_entry")
 int irq__entry(u64 *ctx)
 {
-	struct irq_begin *b = begins(bpf_get_current_task_btf());
-
-	if (b)
-		b->hard = now();
-	return 0;
+	return begin(&irq_begin()->hard);
 }
 
 SEC("?tp_btf/irq_handler_exit")
 int irq__exit(u64 *ctx)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct irq_begin *b = begins(task);
-	struct ev_irq *e;
-	u64 ts, begun;
+	return tell_irq(end(&irq_begin()->hard), ctx[0]);
+}
 
-	if (!b || !b->hard)
-		return 0;
-	ts = now();
-	begun = b->hard;
-	b->hard = 0;
-	e = reserve(irq);
-	if (!e)
-		return lost(CLASS_IRQ);
-	*e = (struct ev_irq){HDR(IRQ, irq, ts, task->pid), .dur = ts - begun, .irq = (u32)ctx[0]};
-	submit(e);
-	return 0;
+/* x86: the local timer's interrupt has no handler of the above kind */
+SEC("?tp_btf/local_timer_entry")
+int irq__timer_entry(u64 *ctx)
+{
+	return begin(&irq_begin()->timer);
+}
+
+SEC("?tp_btf/local_timer_exit")
+int irq__timer_exit(u64 *ctx)
+{
+	return tell_irq(end(&irq_begin()->timer), IRQ_TIMER);
 }
 
 SEC("?tp_btf/softirq_entry")
 int irq__soft_entry(u64 *ctx)
 {
-	struct irq_begin *b = begins(bpf_get_current_task_btf());
-
-	if (b)
-		b->soft = now();
-	return 0;
+	return begin(&irq_begin()->soft);
 }
 
 SEC("?tp_btf/softirq_exit")
 int irq__soft_exit(u64 *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct irq_begin *b = begins(task);
+	u64 begun = end(&irq_begin()->soft), ts;
 	struct ev_softirq *e;
-	u64 ts, begun;
 
-	if (!b || !b->soft)
+	if (!begun)
 		return 0;
 	ts = now();
-	begun = b->soft;
-	b->soft = 0;
 	e = reserve(softirq);
 	if (!e)
 		return lost(CLASS_IRQ);

@@ -131,11 +131,6 @@ struct task_struct___before_5_16 {
 	unsigned int cpu;
 };
 
-/* v6.2 to v6.14 keep the preempt count here; the others in __preempt_count */
-struct pcpu_hot {
-	int preempt_count;
-};
-
 struct kiocb {
 	s64 ki_pos;
 };
@@ -178,8 +173,8 @@ struct io_ring_ctx;
 struct pt_regs {
 	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
 };
-#define REGS_IP(r) ((r)->ip)
-#define REGS_SP(r) ((r)->sp)
+#define REGS_IP(r)   ((r)->ip)
+#define REGS_SP(r)   ((r)->sp)
 #define REGS_ARG0(r) ((r)->di)
 #define REGS_ARG1(r) ((r)->si)
 #define REGS_ARG2(r) ((r)->dx)
@@ -194,15 +189,15 @@ struct pt_regs {
 	s32 syscallno;
 	u32 unused2;
 };
-#define REGS_IP(r) ((r)->pc)
-#define REGS_SP(r) ((r)->sp)
+#define REGS_IP(r)   ((r)->pc)
+#define REGS_SP(r)   ((r)->sp)
 #define REGS_ARG0(r) ((r)->orig_x0)
 #define REGS_ARG1(r) ((r)->regs[1])
 #define REGS_ARG2(r) ((r)->regs[2])
 #define REGS_ARG3(r) ((r)->regs[3])
 #define REGS_ARG4(r) ((r)->regs[4])
 #define REGS_ARG5(r) ((r)->regs[5])
-#define REGS_NR(r) ((long)(r)->syscallno)
+#define REGS_NR(r)   ((long)(r)->syscallno)
 #else
 #error "redframe knows x86-64 and arm64"
 #endif

@@ -3,12 +3,12 @@
 #include "syscalls.bpf.h"
 
 /* include/uapi/linux/futex.h */
-#define FUTEX_WAIT 0
-#define FUTEX_LOCK_PI 6
-#define FUTEX_WAIT_BITSET 9
+#define FUTEX_WAIT            0
+#define FUTEX_LOCK_PI         6
+#define FUTEX_WAIT_BITSET     9
 #define FUTEX_WAIT_REQUEUE_PI 11
-#define FUTEX_LOCK_PI2 13
-#define FUTEX_CMD_MASK 0x7f
+#define FUTEX_LOCK_PI2        13
+#define FUTEX_CMD_MASK        0x7f
 
 struct futex_waitv_user {
 	u64 val, uaddr;
@@ -34,7 +34,8 @@ void lock__enter(struct thread_state *st, struct pt_regs *regs, u8 handler)
 	if (handler == HANDLE_FUTEX && !waits(REGS_ARG1(regs)))
 		return;
 	if (handler == HANDLE_FUTEX_WAITV)
-		bpf_probe_read_user(&addr, sizeof(addr), (void *)addr + __builtin_offsetof(struct futex_waitv_user, uaddr));
+		bpf_probe_read_user(
+			&addr, sizeof(addr), (void *)addr + __builtin_offsetof(struct futex_waitv_user, uaddr));
 	if (bpf_probe_read_user(words, sizeof(words), (void *)addr)) /* 24 bytes may cross into a page not mapped */
 		bpf_probe_read_user(words, sizeof(u32), (void *)addr);
 	st->lock_words = (u32)words[0];
@@ -46,8 +47,9 @@ static __always_inline u64 woken_word(struct pt_regs *regs, s64 ret)
 {
 	u64 addr = 0, i = ret >= 0 && ret < 128 ? ret : 0;
 
-	bpf_probe_read_user(&addr, sizeof(addr), (void *)REGS_ARG0(regs) + i * sizeof(struct futex_waitv_user) +
-							 __builtin_offsetof(struct futex_waitv_user, uaddr));
+	bpf_probe_read_user(&addr, sizeof(addr),
+		(void *)REGS_ARG0(regs) + i * sizeof(struct futex_waitv_user) +
+			__builtin_offsetof(struct futex_waitv_user, uaddr));
 	return addr;
 }
 
@@ -70,13 +72,15 @@ int lock__exit(struct call *c, struct pt_regs *regs, u8 handler)
 		.dur = c->dur,
 		.addr = addr,
 		.ip = REGS_IP(regs),
-		.val = handler == HANDLE_FUTEX ? REGS_ARG2(regs) : handler == HANDLE_FUTEX2 ? REGS_ARG1(regs) : 0,
+		.val = handler == HANDLE_FUTEX    ? REGS_ARG2(regs)
+		       : handler == HANDLE_FUTEX2 ? REGS_ARG1(regs)
+						  : 0,
 		.word = st->lock_words,
 		.owner = (u32)st->lock_owners,
 		.owner16 = st->lock_owners >> 32,
 		.waker = st->waker,
 		.ret = c->ret,
-		.op = handler == HANDLE_FUTEX	? (u32)REGS_ARG1(regs)
+		.op = handler == HANDLE_FUTEX    ? (u32)REGS_ARG1(regs)
 		      : handler == HANDLE_FUTEX2 ? FUTEX_WAIT_BITSET
 						 : FUTEX_OP_WAITV,
 		.words = handler == HANDLE_FUTEX_WAITV ? (u32)REGS_ARG1(regs) : 1,

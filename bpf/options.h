@@ -5,23 +5,31 @@
 #ifndef REDFRAME_BPF_OPTIONS_H
 #define REDFRAME_BPF_OPTIONS_H
 
-#define LOST_CPUS 512	 /* a power of two; CPUs beyond share counters */
-#define SYSCALL_NRS 512	 /* system call numbers that are told apart */
+#define LOST_CPUS   512 /* a power of two; CPUs beyond share counters */
+#define SYSCALL_NRS 512 /* system call numbers that are told apart */
 
 struct bpf_options {
-	__u32 tgid;	    /* the game, host pid namespace */
-	__u8 sched, fault, lock, file, alloc, syscall; /* classes that are on */
-	__u8 switch_has_state; /* v5.18: sched_switch's fourth argument is prev_state */
-	__u8 uring_complete_has_cqe; /* v6.15: io_uring_complete(ctx, req, cqe) */
-	__u64 alloc_min;    /* smaller allocations are summed */
-	__u64 syscall_min_ns; /* shorter calls of no class are not recorded */
+	__u32 tgid;                                         /* the game, host pid namespace */
+	__u8 sched, fault, lock, file, alloc, syscall, irq; /* classes that are on */
+	__u8 switch_has_state;                              /* v5.18: sched_switch's fourth argument is prev_state */
+	__u8 uring_complete_has_cqe;                        /* v6.15: io_uring_complete(ctx, req, cqe) */
+	__u64 alloc_min;                                    /* smaller allocations are summed */
+	__u64 syscall_min_ns;                               /* shorter calls of no class are not recorded */
 };
 
 /* per system call number: what it is to us */
 struct bpf_syscall {
-	__u16 id;	  /* probes/syscalls.def; SYS_RAW | nr */
-	__u8 handler;	  /* enum sys_handler */
-	__u8 on;	  /* its class is recorded */
+	__u16 id;     /* probes/syscalls.def; SYS_RAW | nr */
+	__u8 handler; /* enum sys_handler */
+	__u8 on;      /* its class is recorded */
+};
+
+/* What interrupts a CPU now: when each kind began, 0 not. The preempt count would say it too, but its address is not to
+ * be had on a kernel without CONFIG_KALLSYMS_ALL. A cache line each. Kernel side only; here because the skeleton
+ * declares it. */
+struct irq_begin {
+	__u64 hard, timer, soft;
+	__u64 pad[5];
 };
 
 #endif

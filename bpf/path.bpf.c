@@ -3,7 +3,7 @@
 #include "redframe.bpf.h"
 
 #define PATH_DEPTH 40
-#define NAME_ROOM 256	/* NAME_MAX and its NUL */
+#define NAME_ROOM  256  /* NAME_MAX and its NUL */
 #define PARTS_ROOM 1024 /* what a PATH record holds at most; a further NAME_ROOM is reserved for the last name */
 
 struct file_key {
@@ -34,11 +34,11 @@ static __always_inline struct mount *mount_of(struct vfsmount *mnt)
 /* Up over a mount point: false at the top of the tree. */
 static __always_inline bool cross(struct walk *w)
 {
-	struct mount *parent = BPF_CORE_READ(w->mount, mnt_parent);
+	struct mount *mount = w->mount, *parent = BPF_CORE_READ(mount, mnt_parent);
 
-	if (parent == w->mount)
+	if (parent == mount)
 		return false;
-	w->dentry = BPF_CORE_READ(w->mount, mnt_mountpoint);
+	w->dentry = BPF_CORE_READ(mount, mnt_mountpoint);
 	w->mount = parent;
 	w->root = BPF_CORE_READ(parent, mnt.mnt_root);
 	return true;
@@ -47,34 +47,22 @@ static __always_inline bool cross(struct walk *w)
 /* One step: the name of a directory entry into the record. false: done. */
 static __always_inline bool step(struct walk *w, struct ev_path *e)
 {
-	struct dentry *parent;
+	struct dentry *dentry = w->dentry, *parent;
 	long n;
 	u32 at = w->used;
 
-	if (w->dentry == w->root)
+	if (dentry == w->root)
 		return cross(w);
-	parent = BPF_CORE_READ(w->dentry, d_parent);
+	parent = BPF_CORE_READ(dentry, d_parent);
 	if (at > PARTS_ROOM)
 		return false;
-	n = bpf_probe_read_kernel_str(&e->parts[at], NAME_ROOM, BPF_CORE_READ(w->dentry, d_name.name));
+	n = bpf_probe_read_kernel_str(&e->parts[at], NAME_ROOM, BPF_CORE_READ(dentry, d_name.name));
 	if (n > 0)
 		w->used = at + n;
-	if (parent == w->dentry)
+	if (parent == dentry)
 		return false; /* no mount: a pipe, a socket, an anonymous inode, an unlinked tree */
 	w->dentry = parent;
 	return true;
-}
-
-static __always_inline bool known(struct file_id *id, struct thread_state *st, struct file_key *key)
-{
-	if (st && st->seen_ino == id->ino && st->seen_dev == id->dev)
-		return true;
-	*key = (struct file_key){.ino = id->ino, .dev = id->dev, .generation = id->generation};
-	if (st) {
-		st->seen_ino = id->ino;
-		st->seen_dev = id->dev;
-	}
-	return bpf_map_lookup_elem(&told, key);
 }
 
 static __always_inline void start(struct walk *w, struct file *file)
@@ -87,7 +75,8 @@ static __always_inline void start(struct walk *w, struct file *file)
 	w->used = 0;
 }
 
-int path__tell(struct file *file, struct file_id *id, struct thread_state *st, u32 tid)
+/* 0, or 1 where the ring was full: to be told another time */
+__noinline int path__walk(u64 file, struct file_id *id, u32 tid)
 {
 	struct file_key key = {};
 	struct ev_path *e;
@@ -95,15 +84,17 @@ int path__tell(struct file *file, struct file_id *id, struct thread_state *st, u
 	bool more = true;
 	u8 yes = 1;
 
-	if (known(id, st, &key))
+	if (!id)
+		return 0;
+	key = (struct file_key){.ino = id->ino, .dev = id->dev, .generation = id->generation};
+	if (bpf_map_lookup_elem(&told, &key))
 		return 0;
 	e = bpf_ringbuf_reserve(&events, sizeof(*e) + PARTS_ROOM + 2 * NAME_ROOM, 0);
 	if (!e) {
-		if (st)
-			st->seen_ino = 0;
-		return lost(CLASS_FILE);
+		lost(CLASS_FILE);
+		return 1;
 	}
-	start(&w, file);
+	start(&w, (struct file *)file);
 	for (int i = 0; i < PATH_DEPTH && more; i++)
 		more = step(&w, e);
 	if (w.used > PARTS_ROOM + NAME_ROOM)

@@ -7,22 +7,22 @@
 #define REDFRAME_PROBE_DESC_H
 
 enum probe_what {
-	PROBE_FRAME,	 /* args: number, stream; sub: enum frame_mark */
-	PROBE_SCENE,	 /* args: string */
+	PROBE_FRAME,     /* args: number, stream; sub: enum frame_mark */
+	PROBE_SCENE,     /* args: string */
 	PROBE_LOCK_NAME, /* args: address, string */
-	PROBE_MESSAGE,	 /* args: string */
-	PROBE_ALLOC,	 /* args: size, count (calloc) or alignment, old block or the block freed; sub: enum alloc_fn */
+	PROBE_MESSAGE,   /* args: string */
+	PROBE_ALLOC,     /* args: size, count (calloc) or alignment, old block or the block freed; sub: enum alloc_fn */
 };
 
 enum arg_from { ARG_NONE, ARG_CONST, ARG_REG, ARG_MEM };
 
 struct probe_arg {
-	__s64 value;	/* the constant, or the displacement */
-	__u16 reg;	/* offset of the (base) register in struct pt_regs, in bytes */
-	__u16 index;	/* ARG_MEM: of the index register; 0xffff: none */
-	__u8 scale;	/* ARG_MEM: 1, 2, 4, 8 */
-	__u8 from;	/* enum arg_from */
-	__u8 size;	/* bytes: 1, 2, 4, 8 */
+	__s64 value; /* the constant, or the displacement */
+	__u16 reg;   /* offset of the (base) register in struct pt_regs, in bytes */
+	__u16 index; /* ARG_MEM: of the index register; 0xffff: none */
+	__u8 scale;  /* ARG_MEM: 1, 2, 4, 8 */
+	__u8 from;   /* enum arg_from */
+	__u8 size;   /* bytes: 1, 2, 4, 8 */
 	__u8 is_signed;
 };
 

@@ -20,32 +20,34 @@ extern const volatile struct bpf_options opt;
 /* Lost records since load, by class and CPU; userspace reads it through the mapped .bss. */
 extern __u64 lost_records[CLASS_COUNT][LOST_CPUS];
 
+extern struct irq_begin irq_begins[LOST_CPUS];
+
 /* A game's thread, from its first event to its end; the kernel frees it with the task. */
 struct thread_state {
-	u64 call_ts;	  /* the system call in progress: its start, 0 none */
-	u64 call_cold;	  /* task->ioac.read_bytes then */
-	u64 fault_ts;	  /* the page fault in progress: its start, 0 none */
+	u64 call_ts;   /* the system call in progress: its start, 0 none */
+	u64 call_cold; /* task->ioac.read_bytes then */
+	u64 fault_ts;  /* the page fault in progress: its start, 0 none */
 	u64 fault_addr;
 	u64 fault_ip;
 	u64 fault_flags;
 	u64 reclaim_ts;
-	u64 lock_words;	  /* futex: what the word, and the word at +4, held when the wait began */
-	u64 lock_owners;  /* futex: the words at +8 and +16 */
-	u64 call_was;	  /* brk: the old end; mmap and close: see their handlers */
-	u64 seen_ino;	  /* the file whose path was looked up last */
+	u64 lock_words;  /* futex: what the word, and the word at +4, held when the wait began */
+	u64 lock_owners; /* futex: the words at +8 and +16 */
+	u64 call_was;    /* brk: the old end; mmap and close: see their handlers */
+	u64 seen_ino;    /* the file whose path was looked up last */
 	u32 seen_dev;
-	u32 waker;	  /* who made it runnable last */
-	u64 sum_since;	  /* small allocations not yet recorded */
+	u32 waker;     /* who made it runnable last */
+	u64 sum_since; /* small allocations not yet recorded */
 	u64 sum_bytes;
 	u64 sum_largest;
 	u32 sum_calls;
 	u32 sum_frees;
-	u64 nest_sp;	  /* the allocation call that may call another one: see alloc.bpf.c */
+	u64 nest_sp; /* the allocation call that may call another one: see alloc.bpf.c */
 	u64 nest_ip;
 	u64 nest_value;
-	u16 call_sys;	  /* our id of the system call in progress */
+	u16 call_sys; /* our id of the system call in progress */
 	u8 call_handler;
-	u8 waking;	  /* a lock wait wants to know its waker */
+	u8 waking; /* a lock wait wants to know its waker */
 	u32 close_dev;
 	u64 close_ino;
 	u32 close_mode;
@@ -94,17 +96,38 @@ static __always_inline u64 now(void)
 	return bpf_ktime_get_boot_ns();
 }
 
+static __always_inline struct irq_begin *irq_begin(void)
+{
+	return &irq_begins[bpf_get_smp_processor_id() & (LOST_CPUS - 1)];
+}
+
+/* enum wake_flags of the code that runs now */
+static __always_inline u8 irq_context(void)
+{
+	struct irq_begin *b = irq_begin();
+
+	return (b->hard | b->timer ? WAKE_HARDIRQ : 0) | (b->soft ? WAKE_SOFTIRQ : 0);
+}
+
 /* struct ev_x *e = reserve(x); if (!e) return lost(CLASS_…); *e = (struct ev_x){HDR(EV_X, ts, tid), …}; submit(e); */
 #define reserve(kind) ((struct ev_##kind *)bpf_ringbuf_reserve(&events, sizeof(struct ev_##kind), 0))
-#define submit(e) bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP)
-#define HDR_SIZED(kind_, ts_, tid_, bytes) \
+#define submit(e)     bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP)
+#define HDR_SIZED(kind_, ts_, tid_, bytes)                                                                             \
 	.hdr = {.ts = (ts_), .tid = (tid_), .cpu = bpf_get_smp_processor_id(), .kind = (kind_), .words = (bytes) / 8}
 #define HDR(KIND, type, ts, tid) HDR_SIZED(EV_##KIND, ts, tid, sizeof(struct ev_##type))
 
 /* Text records: room for the longest is reserved, hdr.words says how much of it counts. */
-#define TEXT_MAX 256
+#define TEXT_MAX  256
+#define TEXT_ROOM (TEXT_MAX + 8) /* with zeroes up to the word: what is behind the string is not ours to show */
 
-/* bpf/file.bpf.c */
+static __always_inline void end_text(char *text, u32 n)
+{
+	if (n > TEXT_MAX)
+		n = TEXT_MAX;
+	for (int i = 0; i < 8; i++)
+		text[n + i] = 0;
+}
+
 struct file_id {
 	u64 ino;
 	u32 dev;
@@ -112,12 +135,24 @@ struct file_id {
 	u32 mode;
 	s64 pos;
 };
+/* bpf/file.bpf.c */
 bool file__identify(struct file *file, struct file_id *id) __hidden;
 struct file *file__of_fd(struct task_struct *task, u32 fd) __hidden;
-/* Once per file a PATH record. st may be NULL. */
-int path__tell(struct file *file, struct file_id *id, struct thread_state *st, u32 tid) __hidden;
+/* bpf/path.bpf.c: a global function, so that its loops are verified once, not at each call */
+int path__walk(u64 file, struct file_id *id, u32 tid);
 
-#define S_IFMT 0170000
+/* Once per file a PATH record. st may be NULL. */
+static __always_inline void path__tell(struct file *file, struct file_id *id, struct thread_state *st, u32 tid)
+{
+	if (st && st->seen_ino == id->ino && st->seen_dev == id->dev)
+		return;
+	if (path__walk((u64)file, id, tid) || !st)
+		return;
+	st->seen_ino = id->ino;
+	st->seen_dev = id->dev;
+}
+
+#define S_IFMT  0170000
 #define S_IFREG 0100000
 
 #endif

@@ -4,8 +4,6 @@
 #include "redframe.bpf.h"
 
 extern const volatile struct bpf_syscall syscalls[SYSCALL_NRS];
-extern const int __preempt_count __ksym __weak;
-extern const struct pcpu_hot pcpu_hot __ksym __weak;
 
 static __always_inline u16 state_of(struct task_struct *task)
 {
@@ -56,29 +54,14 @@ int sched__switch(u64 *ctx)
 	e = reserve(switch);
 	if (!e)
 		return lost(CLASS_SCHED);
-	*e = (struct ev_switch){
-		HDR(SWITCH, switch, now(), prev->pid),
-		.next_tid = next->pid,
-		.prev_state = state,
-		.next_prio = next->prio,
-		.prev_prio = prev->prio,
-		.sys = sys,
-		.flags = flags,
+	*e = (struct ev_switch)
+	{
+		HDR(SWITCH, switch, now(), prev->pid), .next_tid = next->pid, .prev_state = state,
+						       .next_prio = next->prio, .prev_prio = prev->prio, .sys = sys,
+						       .flags = flags,
 	};
 	submit(e);
 	return 0;
-}
-
-static __always_inline u8 context_flags(void)
-{
-	int count = 0;
-
-	if (&__preempt_count)
-		count = *(int *)bpf_this_cpu_ptr(&__preempt_count);
-	else if (&pcpu_hot)
-		count = ((struct pcpu_hot *)bpf_this_cpu_ptr(&pcpu_hot))->preempt_count;
-	/* include/linux/preempt.h: 0x000f0000 in a hard interrupt, 0x00000100 while serving a soft one */
-	return (count & 0xf0000 ? WAKE_HARDIRQ : 0) | (count & 0x100 ? WAKE_SOFTIRQ : 0);
 }
 
 static __always_inline int waking(struct task_struct *task, u8 flags, u16 target)
@@ -113,7 +96,7 @@ int sched__waking(u64 *ctx)
 {
 	struct task_struct *task = (void *)ctx[0];
 
-	return waking(task, context_flags(), cpu_of(task));
+	return waking(task, irq_context(), cpu_of(task));
 }
 
 SEC("?tp_btf/sched_wakeup_new")

@@ -8,7 +8,7 @@
 #include "redframe.bpf.h"
 
 struct call {
-	u64 ts;	 /* its end */
+	u64 ts; /* its end */
 	u64 dur;
 	s64 ret;
 	struct task_struct *task;

@@ -44,6 +44,7 @@ int file__uring_submit(u64 *ctx)
 	struct request r = {};
 	struct file_id id = {};
 	struct ev_uring_submit *e;
+	struct file *file = NULL;
 	u64 key = (u64)req, bytes = 0;
 
 	if (!traced(task))
@@ -57,8 +58,9 @@ int file__uring_submit(u64 *ctx)
 		r.offset = BPF_CORE_READ(rw, kiocb.ki_pos);
 		bytes = BPF_CORE_READ(rw, len);
 	}
-	if (req->file && file__identify(req->file, &id)) {
-		path__tell(req->file, &id, NULL, task->pid);
+	bpf_core_read(&file, sizeof(file), &req->file);
+	if (file && file__identify(file, &id)) {
+		path__tell(file, &id, NULL, task->pid);
 		r.ino = id.ino;
 		r.dev = id.dev;
 	}

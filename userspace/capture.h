@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ *
+ * The kernel side as userspace sees it: load what is asked for and possible, attach it, say what could not be had.
+ */
+#ifndef REDFRAME_CAPTURE_H
+#define REDFRAME_CAPTURE_H
+
+#include "common.h"
+
+struct site_list;
+
+struct capture_options {
+	u32 tgid;
+	bool on[CLASS_COUNT];
+	u64 alloc_min;      /* bytes: smaller allocations are summed; 0: each is recorded */
+	u64 syscall_min_ns; /* other system calls shorter than this are not recorded */
+	u32 sample_hz;      /* CLASS_SAMPLE */
+	size_t ring_bytes;  /* a power of two, at least a page */
+};
+
+#define CAPTURE_RING_BYTES     (16u << 20)
+#define CAPTURE_SYSCALL_MIN_NS 50000
+
+/* Called for each thing that could not be done: class it belongs to, and what and why in words. */
+typedef void (*capture_note_fn)(void *arg, enum ev_class class, const char *text);
+
+struct capture;
+
+/* Loads the programs of the classes that are on. A program that the kernel refuses is left out and noted, and the rest
+ * load. -errno when nothing can be: the note says why. */
+int capture__load(struct capture **out, const struct capture_options *o, int n_sites, capture_note_fn note, void *arg);
+/* Attaches everything but the sites: they come with capture__attach_sites, from the index `first` on. */
+int capture__attach(struct capture *c);
+int capture__attach_sites(struct capture *c, const struct site_list *sites, int first);
+void capture__detach(struct capture *c); /* records that are in the ring stay there */
+void capture__free(struct capture *c);
+
+int capture__ring_fd(const struct capture *c);
+/* lost since load, by class and CPU */
+u64 capture__lost(const struct capture *c, enum ev_class class, u32 cpu);
+bool capture__attached(const struct capture *c, enum ev_class class); /* all programs of the class are in place */
+
+/* Program names with whether they loaded and attached, for doctor: index from 0, false at the end. */
+bool capture__program(const struct capture *c, int i, const char **name, enum ev_class *class, bool *attached);
+
+#endif
