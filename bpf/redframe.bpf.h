@@ -12,7 +12,7 @@
 #include "events.h"
 #include "handlers.h"
 #include "probe_desc.h"
-#include "options.h"
+#include "bpf_options.h"
 
 /* set between open and load; constants to the verifier, which drops what is off */
 extern const volatile struct bpf_options opt;

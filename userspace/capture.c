@@ -14,7 +14,7 @@
 #include "capture.h"
 #include "handlers.h"
 #include "log.h"
-#include "options.h"
+#include "bpf_options.h"
 #include "probe_desc.h"
 #include "redframe.skel.h"
 #include "sites.h"

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "capture.h"
+#include "drain.h"
+#include "bpf_options.h"
+#include "recording.h"
+
+u64 clock_boot_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_BOOTTIME, &t);
+	return t.tv_sec * NSEC_PER_SEC + t.tv_nsec;
+}
+
+static void note_mark(struct drain *d, u64 ts)
+{
+	d->marks++;
+	if (d->mark_ts && ts > d->mark_ts) {
+		d->mark_ns = ts - d->mark_ts;
+		d->worst_ns = max(d->worst_ns, d->mark_ns);
+	}
+	d->mark_ts = ts;
+}
+
+static int take(void *arg, void *data, size_t size)
+{
+	struct drain *d = arg;
+	const struct ev_hdr *h = data;
+	size_t bytes = h->words * 8u; /* a text record reserves more than it uses */
+
+	if (bytes > size || bytes < sizeof(*h))
+		return -EPROTO; /* the kernel side never writes such a record */
+	if (h->kind == EV_FRAME)
+		note_mark(d, h->ts);
+	d->records++;
+	d->pass_bytes += size + 8; /* the ring's own header */
+	return recording__append(d->out, data, bytes);
+}
+
+int drain__open(struct drain *d, const struct capture *c, struct recording_writer *out, size_t ring_bytes)
+{
+	int cpus = libbpf_num_possible_cpus();
+
+	*d = (struct drain){.capture = c, .out = out, .ring_bytes = ring_bytes, .last_ts = clock_boot_ns()};
+	d->cpus = cpus > 0 ? min(cpus, LOST_CPUS) : LOST_CPUS;
+	d->lost_before = calloc(CLASS_COUNT * d->cpus, sizeof(u64));
+	if (!d->lost_before)
+		return -ENOMEM;
+	d->ring = ring_buffer__new(capture__ring_fd(c), take, d, NULL);
+	return d->ring ? 0 : -errno;
+}
+
+static int tell_losses(struct drain *d, u64 ts)
+{
+	int err = 0;
+
+	for (u32 class = 0; class < CLASS_COUNT; class++) {
+		for (u32 cpu = 0; cpu < d->cpus; cpu++) {
+			u64 *before = &d->lost_before[class * d->cpus + cpu];
+			u64 total = capture__lost(d->capture, class, cpu), n = total - *before;
+			struct ev_lost e = {
+				.hdr = {.ts = ts, .cpu = cpu, .kind = EV_LOST, .words = sizeof(e) / 8},
+				.class = class,
+				.count = min(n, (u64)UINT32_MAX),
+				.since = d->last_ts,
+			};
+
+			if (!n)
+				continue;
+			*before = total;
+			d->lost += n;
+			d->lost_class[class] += n;
+			err = recording__append(d->out, &e, sizeof(e));
+		}
+	}
+	return err;
+}
+
+int drain__pass(struct drain *d)
+{
+	u64 ts = clock_boot_ns();
+	int n, err;
+
+	d->wakeups++;
+	d->pass_bytes = 0;
+	n = ring_buffer__consume(d->ring);
+	err = tell_losses(d, ts);
+	d->last_ts = ts;
+	return n < 0 ? n : err;
+}
+
+int drain__pause_ms(const struct drain *d)
+{
+	/* at the pace of the last pass, the ring is an eighth full after the pause at most */
+	return d->pass_bytes > d->ring_bytes / 8 ? 1 : d->pass_bytes > d->ring_bytes / 32 ? 2 : 5;
+}
+
+void drain__close(struct drain *d)
+{
+	ring_buffer__free(d->ring);
+	free(d->lost_before);
+	*d = (struct drain){};
+}

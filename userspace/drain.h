@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ *
+ * Moves records from the ring to the recording, and nothing else: no parsing, no allocation after open. What did not
+ * fit into the ring is counted by the kernel side; drain writes the count down where it happened.
+ */
+#ifndef REDFRAME_DRAIN_H
+#define REDFRAME_DRAIN_H
+
+#include "common.h"
+
+struct capture;
+struct recording_writer;
+struct ring_buffer;
+
+struct drain {
+	struct ring_buffer *ring;
+	const struct capture *capture;
+	struct recording_writer *out;
+	size_t ring_bytes;
+	u32 cpus;
+	u64 *lost_before; /* [class][cpu] */
+	u64 last_ts;	  /* of the pass before: losses happened since */
+	u64 pass_bytes;	  /* moved in this pass */
+	u64 wakeups;
+	/* for progress and limits */
+	u64 records, marks, lost;
+	u64 lost_class[CLASS_COUNT];
+	u64 mark_ts, mark_ns, worst_ns; /* the last frame mark, the time between the last two, the longest so far */
+};
+
+int drain__open(struct drain *d, const struct capture *c, struct recording_writer *out, size_t ring_bytes);
+/* One pass: everything that is in the ring now, then the losses. 0 or -errno of the recording. */
+int drain__pass(struct drain *d);
+/* How long the ring can wait for the next pass: 1 to 5 ms, by how full it was. */
+int drain__pause_ms(const struct drain *d);
+void drain__close(struct drain *d);
+
+u64 clock_boot_ns(void);
+
+#endif
