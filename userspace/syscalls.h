@@ -7,6 +7,13 @@
 
 #include "common.h"
 
+/* SYS_ID_read = 1, … */
+enum sys_id {
+#define SYSCALL(id, name, cause, handler) SYS_ID_##name = id,
+#include "syscalls.def"
+#undef SYSCALL
+};
+
 /* "pread64"; "syscall 123" for SYS_RAW | nr (into a static table's string or buf); "" for SYS_NONE */
 const char *syscall__name(u16 id, char *buf, size_t size);
 /* what time blocked in it is called when no record says better; CAUSE_KERNEL for unknown ones */

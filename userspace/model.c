@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model_internal.h"
+#include "strings.h"
+
+struct model *model__new(void)
+{
+	struct model *m = calloc(1, sizeof(*m));
+
+	if (m)
+		snprintf(m->unknown.t.name, sizeof(m->unknown.t.name), "too many threads");
+	return m;
+}
+
+static void free_values(struct table *t)
+{
+	u32 i;
+
+	for (i = 0; i < t->n; i++)
+		free(t->entries[i].value);
+	table__free(t);
+}
+
+void model__free(struct model *m)
+{
+	u32 i;
+
+	if (!m)
+		return;
+	for (i = 0; i < m->threads.n; i++)
+		free(((struct mthread *)m->threads.entries[i].value)->path_arg);
+	free(m->unknown.path_arg);
+	free_values(&m->threads);
+	free_values(&m->processes);
+	free_values(&m->streams);
+	table__free(&m->nstids);
+	table__free(&m->files);
+	table__free(&m->locks);
+	table__free(&m->infos);
+	memory__free(m);
+	pool__free(&m->pool);
+	free(m->notes);
+	free(m->losses);
+	free(m);
+}
+
+/* INFO is key=value; a later one of the same key replaces the value and keeps its place */
+static int info(struct model *m, const struct ev_hdr *rec)
+{
+	char text[EV_MAX_BYTES];
+	size_t len = ev__text(rec, text, sizeof(text));
+	char *eq = memchr(text, '=', len);
+	const char *kept;
+	int err;
+
+	if (!eq)
+		return 0;
+	*eq = '\0';
+	/* kept as "key\0value" */
+	kept = pool__intern(&m->pool, text, len);
+	if (!kept)
+		return -ENOMEM;
+	err = table__put(&m->infos, key__of(text, strlen(text)), (void *)kept);
+	if (!err && !strcmp(text, "game.tgid"))
+		err = threads__game(m, (u32)strtoul(eq + 1, NULL, 10));
+	return err;
+}
+
+static int note(struct model *m, const struct ev_note *rec)
+{
+	char text[EV_MAX_BYTES];
+	struct note *bigger, n = {.ts = rec->hdr.ts, .severity = rec->severity, .class = rec->class};
+
+	m->stats.notes++;
+	if (m->n_notes == MAX_NOTES)
+		return 0; /* counted in stats.notes all the same */
+	n.text = pool__intern(&m->pool, text, ev__text(&rec->hdr, text, sizeof(text)));
+	if (!n.text)
+		return -ENOMEM;
+	if (m->n_notes == m->cap_notes) {
+		m->cap_notes = m->cap_notes ? 2 * m->cap_notes : 16;
+		bigger = realloc(m->notes, m->cap_notes * sizeof(*bigger));
+		if (!bigger)
+			return -ENOMEM;
+		m->notes = bigger;
+	}
+	m->notes[m->n_notes++] = n;
+	return 0;
+}
+
+static int lock_name(struct model *m, const struct ev_lock_name *rec)
+{
+	char text[EV_MAX_BYTES];
+	const char *name = pool__intern(&m->pool, text, ev__text(&rec->hdr, text, sizeof(text)));
+
+	return name ? table__put(&m->locks, key__int(rec->addr), (void *)name) : -ENOMEM;
+}
+
+static void count(struct model *m, const struct ev_desc *d, const struct ev_hdr *rec)
+{
+	struct model_stats *s = &m->stats;
+
+	s->kinds[rec->kind]++;
+	if (d->shape == SHAPE_META)
+		return;
+	s->first = s->events ? min(s->first, rec->ts) : rec->ts;
+	s->last = max(s->last, rec->ts);
+	s->events++;
+	s->counts[d->class] += ev__count(rec);
+}
+
+static int dispatch(struct model *m, const struct ev_hdr *rec)
+{
+	switch (rec->kind) {
+	case EV_INFO:
+		return info(m, rec);
+	case EV_NOTE:
+		return note(m, (const struct ev_note *)rec);
+	case EV_LOST:
+		return frames__lost(m, (const struct ev_lost *)rec);
+	case EV_PROCESS:
+	case EV_THREAD:
+	case EV_FORK:
+	case EV_EXEC:
+	case EV_EXIT:
+	case EV_RENAME:
+		return threads__event(m, rec);
+	case EV_PATH:
+		return files__path(m, (const struct ev_path *)rec);
+	case EV_PATH_ARG:
+	case EV_FILE_META:
+		return files__path_arg(m, rec);
+	case EV_MAP:
+		return memory__map(m, (const struct ev_map *)rec);
+	case EV_MEM_CALL:
+		return memory__call(m, (const struct ev_mem_call *)rec);
+	case EV_SYMBOL:
+		return memory__symbol(m, (const struct ev_symbol *)rec);
+	case EV_LOCK_NAME:
+		return lock_name(m, (const struct ev_lock_name *)rec);
+	case EV_SCENE:
+		frames__scene(m, rec);
+		return 0;
+	case EV_FRAME:
+		return frames__event(m, (const struct ev_frame *)rec);
+	}
+	return 0;
+}
+
+int model__event(struct model *m, const struct ev_hdr *rec)
+{
+	const struct ev_desc *d = ev__desc(rec->kind);
+
+	m->frame_ended = false;
+	files__path_arg_used(m);
+	if (!d || ev__bytes(rec) < d->size)
+		return 0; /* the reader counts them */
+	count(m, d, rec);
+	return dispatch(m, rec);
+}
+
+const struct frame *model__ended_frame(const struct model *m)
+{
+	return m->frame_ended ? &m->frame : NULL;
+}
+
+const struct model_stats *model__stats(const struct model *m)
+{
+	return &m->stats;
+}
+
+u32 model__game(const struct model *m)
+{
+	return m->game;
+}
+
+const char *model__info(const struct model *m, const char *key)
+{
+	const char *kept = table__get(&m->infos, key__of(key, strlen(key)));
+
+	return kept ? kept + strlen(kept) + 1 : NULL;
+}
+
+void model__info_at(const struct model *m, int i, const char **key, const char **value)
+{
+	*key = m->infos.entries[i].value;
+	*value = *key + strlen(*key) + 1;
+}
+
+int model__info_count(const struct model *m)
+{
+	return (int)m->infos.n;
+}
+
+const char *model__note(const struct model *m, u32 i, u32 *severity, u32 *class, u64 *ts)
+{
+	if (i >= m->n_notes)
+		return NULL;
+	*severity = m->notes[i].severity;
+	*class = m->notes[i].class;
+	*ts = m->notes[i].ts;
+	return m->notes[i].text;
+}
+
+const char *model__lock_name(const struct model *m, u64 addr)
+{
+	return table__get(&m->locks, key__int(addr));
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ *
+ * The model's parts, shared by model*.c only.
+ */
+#ifndef REDFRAME_MODEL_INTERNAL_H
+#define REDFRAME_MODEL_INTERNAL_H
+
+#include "events_desc.h"
+#include "model.h"
+#include "table.h"
+
+/* Bounds against hostile recordings; real ones stay far below. */
+#define MAX_THREADS  (1u << 20)
+#define MAX_MAPPINGS (1u << 17)
+#define MAX_STREAMS  1024u
+#define MAX_NOTES    4096u
+#define LOST_KEPT    4096u
+
+struct mthread {
+	struct thread t; /* first: a struct thread is one of these */
+	char *path_arg;  /* EV_MAX_BYTES, made when first needed; "" when used up */
+};
+
+struct note {
+	u64 ts;
+	u32 severity, class;
+	const char *text;
+};
+
+#define GAPS 31
+struct mstream {
+	struct frame_stream s;
+	u32 tgid;
+	u64 source; /* see source_of */
+	bool usdt;
+	bool open;                /* start is a boundary */
+	bool begins;              /* has had a FRAME_BEGIN */
+	u64 start, number;        /* the open frame; the number its BEGIN gave */
+	struct ev_frame last_end; /* since the last BEGIN; kind 0: none */
+	u64 seen;                 /* ts of the last present, doubled or not; 0: none */
+	u64 gaps[GAPS];           /* ring of the gaps between presents */
+	u32 n_gaps;
+};
+
+struct loss {
+	u64 since, ts;
+	u32 class, count;
+};
+
+struct model {
+	struct model_stats stats;
+	struct pool pool;
+	struct table threads;   /* tid → struct mthread */
+	struct table nstids;    /* of the game: its own tid → struct mthread */
+	struct table processes; /* tgid → struct process */
+	struct table files;     /* ino, dev → path */
+	struct table locks;     /* address → name */
+	struct table infos;     /* key → "key\0value" */
+	struct mthread unknown; /* stands for all threads beyond MAX_THREADS */
+	u32 game;
+	struct note *notes;
+	u32 n_notes, cap_notes;
+
+	struct mapping **maps; /* by start, disjoint */
+	u32 n_maps, cap_maps;
+	struct mapping *spare_maps; /* chained through ->ino */
+	struct symbol *symbols;
+	size_t n_symbols, cap_symbols;
+	bool symbols_sorted;
+
+	struct table streams; /* see stream_key */
+	struct frame frame;
+	bool frame_ended;
+	struct ev_frame finish_rec;
+	char scene[64];
+	struct loss *losses; /* a ring of LOST_KEPT */
+	u32 n_losses;        /* ever */
+
+	u32 path_arg_tid; /* whose path_arg belongs to the record being fed; 0: none */
+};
+
+/* each 0 or -ENOMEM */
+int threads__event(struct model *m, const struct ev_hdr *rec); /* PROCESS THREAD FORK EXEC EXIT RENAME */
+int threads__game(struct model *m, u32 tgid);
+int files__path(struct model *m, const struct ev_path *rec);
+int files__path_arg(struct model *m, const struct ev_hdr *rec);
+void files__path_arg_used(struct model *m); /* it belonged to the record before */
+int memory__map(struct model *m, const struct ev_map *rec);
+int memory__call(struct model *m, const struct ev_mem_call *rec);
+int memory__symbol(struct model *m, const struct ev_symbol *rec);
+void memory__free(struct model *m);
+int frames__event(struct model *m, const struct ev_frame *rec);
+void frames__scene(struct model *m, const struct ev_hdr *rec);
+int frames__lost(struct model *m, const struct ev_lost *rec);
+
+struct mthread *model__mthread(struct model *m, u32 tid);
+static inline struct key key__int(u64 a)
+{
+	return (struct key){a, 0};
+}
+
+#endif
