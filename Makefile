@@ -54,21 +54,22 @@ $(O)/examples/%: examples/%.c probes/redframe.h
 	$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -O2 -g -fomit-frame-pointer -Iprobes -o $@ $< -lpthread -lm
 
 # ---- tests ----
+TEST_LIB := $(wildcard tests/*.c)
 TESTS := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 SAN   := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 
-$(O)/tests/%: tests/unit/%.c $(O)/libredframe.a
+$(O)/tests/%: tests/unit/%.c $(TEST_LIB) $(O)/libredframe.a
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -Itests -MMD -MP -o $@ $< $(O)/libredframe.a -lcmocka $(LIBS)
+	$(CC) $(ALL_CFLAGS) -Itests -o $@ $< $(TEST_LIB) $(O)/libredframe.a -lcmocka $(LIBS)
 $(O)/san/obj/%.o: %.c | $(SKEL)
 	@mkdir -p $(@D)
 	@$(CC) $(ALL_CFLAGS) -O1 $(SAN) -MMD -MP -c -o $@ $<
 $(O)/san/libredframe.a: $(SRC:%.c=$(O)/san/obj/%.o)
 	@rm -f $@
 	@$(AR) rcs $@ $^
-$(O)/san/tests/%: tests/unit/%.c $(O)/san/libredframe.a
+$(O)/san/tests/%: tests/unit/%.c $(TEST_LIB) $(O)/san/libredframe.a
 	@mkdir -p $(@D)
-	@$(CC) $(ALL_CFLAGS) -O1 $(SAN) -Itests -MMD -MP -o $@ $< $(O)/san/libredframe.a -lcmocka $(LIBS)
+	@$(CC) $(ALL_CFLAGS) -O1 $(SAN) -Itests -o $@ $< $(TEST_LIB) $(O)/san/libredframe.a -lcmocka $(LIBS)
 
 test-unit: $(TESTS:%=$(O)/tests/%)
 	@for t in $^; do $$t || exit 1; done
