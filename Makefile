@@ -55,10 +55,11 @@ $(O)/examples/%: examples/%.c probes/redframe.h
 
 # ---- tests ----
 TEST_LIB := $(wildcard tests/*.c)
+TEST_HDR := $(wildcard tests/*.h tests/unit/*.h)
 TESTS := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 SAN   := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 
-$(O)/tests/%: tests/unit/%.c $(TEST_LIB) $(O)/libredframe.a
+$(O)/tests/%: tests/unit/%.c $(TEST_LIB) $(TEST_HDR) $(O)/libredframe.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -Itests -o $@ $< $(TEST_LIB) $(O)/libredframe.a -lcmocka $(LIBS)
 $(O)/san/obj/%.o: %.c | $(SKEL)
@@ -67,7 +68,7 @@ $(O)/san/obj/%.o: %.c | $(SKEL)
 $(O)/san/libredframe.a: $(SRC:%.c=$(O)/san/obj/%.o)
 	@rm -f $@
 	@$(AR) rcs $@ $^
-$(O)/san/tests/%: tests/unit/%.c $(TEST_LIB) $(O)/san/libredframe.a
+$(O)/san/tests/%: tests/unit/%.c $(TEST_LIB) $(TEST_HDR) $(O)/san/libredframe.a
 	@mkdir -p $(@D)
 	@$(CC) $(ALL_CFLAGS) -O1 $(SAN) -Itests -o $@ $< $(TEST_LIB) $(O)/san/libredframe.a -lcmocka $(LIBS)
 
