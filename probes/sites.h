@@ -11,15 +11,15 @@
 
 struct site {
 	struct probe_desc desc; /* desc.site is the index in the list */
-	int file;	     /* index into site_list.files */
-	u64 offset;	     /* file offset of the instruction */
-	u64 semaphore;	     /* file offset of the USDT semaphore (the kernel's ref_ctr_offset); 0: none */
-	bool stepped;	     /* no instruction there that the kernel emulates: every hit is single-stepped */
-	char label[120];     /* "usdt:redframe:frame", "uprobe:libGLX.so.0:glXSwapBuffers+0x4"; valid UTF-8 */
+	int file;               /* index into site_list.files */
+	u64 offset;             /* file offset of the instruction */
+	u64 semaphore;          /* file offset of the USDT semaphore (the kernel's ref_ctr_offset); 0: none */
+	bool stepped;           /* no instruction there that the kernel emulates: every hit is single-stepped */
+	char label[120];        /* "usdt:redframe:frame", "uprobe:libGLX.so.0:glXSwapBuffers+0x4"; valid UTF-8 */
 };
 
 struct site_file {
-	int fd;		/* of the inode that the game maps: attach through /proc/self/fd/N */
+	int fd; /* of the inode that the game maps: attach through /proc/self/fd/N */
 	u32 dev;
 	u64 ino;
 	char path[512]; /* as the game sees it, for messages; valid UTF-8 */
@@ -37,8 +37,10 @@ void sites__free(struct site_list *l); /* closes the files */
 /* Each adds to the list and returns how many sites it added (0: nothing there), or -errno with `why` in words. */
 
 /* SPEC of --frame: "auto", "none", "usdt:PROVIDER:NAME", "uprobe:LIB:SYMBOL", "uprobe:PATH+0xOFF". With auto exactly
- * one source is chosen, so that no frame counts twice; `source` says which, in the same words, or what was looked for. */
-int sites__frame(struct site_list *l, u32 pid, const char *spec, char *source, size_t source_size, char *why, size_t why_size);
+ * one source is chosen, so that no frame counts twice; `source` says which, in the same words, or what was looked for.
+ */
+int sites__frame(
+	struct site_list *l, u32 pid, const char *spec, char *source, size_t source_size, char *why, size_t why_size);
 /* redframe:scene, redframe:lock_name, redframe:message of probes/redframe.h */
 int sites__markers(struct site_list *l, u32 pid, char *why, size_t why_size);
 /* malloc and family of the allocator in use; frees too if with_free. Sites that would be single-stepped are left out

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef REDFRAME_PROBE_H
+#define REDFRAME_PROBE_H
+
+/* redframe probe [-p PID | -n NAME [--newest] | PATH]; argv[0] is "probe". Returns an enum exit_status. */
+int verb__probe(int argc, char **argv);
+
+#endif

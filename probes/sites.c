@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include "frame_source.h"
+#include "site_build.h"
+#include "strings.h"
+
+static int read_objects(struct objects *o, u32 pid, char *why, size_t why_size)
+{
+	int err = objects__read(o, pid);
+
+	if (err == -ESRCH)
+		why__add(why, why_size, "process %u has ended", pid);
+	else if (err)
+		why__add(why, why_size, "/proc/%u/maps: %s", pid, strerror(-err));
+	return err;
+}
+
+static int frame_auto(
+	struct site_list *l, struct objects *o, char *source, size_t source_size, char *why, size_t why_size)
+{
+	struct frame_choice c;
+	int err = frame_source__auto(&c, o, why, why_size), before = l->n;
+
+	snprintf(source, source_size, "none");
+	if (!err && c.chosen >= 0) {
+		snprintf(source, source_size, "%s", c.v[c.chosen].source_text);
+		err = sites__take(l, &c.v[c.chosen].list);
+	}
+	frame_choice__free(&c);
+	return err ? err : l->n - before;
+}
+
+static int frame_usdt(struct site_list *l, struct objects *o, const char *spec, char *why, size_t why_size)
+{
+	char provider[128];
+	const char *colon = strchr(spec, ':');
+	int n;
+
+	if (!colon || colon == spec || !colon[1] || (size_t)(colon - spec) >= sizeof(provider)) {
+		why__add(why, why_size, "--frame usdt:%.100s: it is usdt:PROVIDER:NAME", spec);
+		return -EINVAL;
+	}
+	snprintf(provider, sizeof(provider), "%.*s", (int)(colon - spec), spec);
+	n = frame_source__usdt(l, o, provider, colon + 1, why, why_size);
+	if (n == 0) {
+		why__add(why, why_size, "none of the files that the game maps has the probe usdt:%.100s", spec);
+		return -ENOENT;
+	}
+	return n;
+}
+
+int sites__frame(
+	struct site_list *l, u32 pid, const char *spec, char *source, size_t source_size, char *why, size_t why_size)
+{
+	struct objects o;
+	int err;
+
+	why[0] = 0;
+	snprintf(source, source_size, "%s", spec);
+	if (!strcmp(spec, "none"))
+		return 0;
+	err = read_objects(&o, pid, why, why_size);
+	if (err)
+		return err;
+	if (!strcmp(spec, "auto")) {
+		err = frame_auto(l, &o, source, source_size, why, why_size);
+	} else if (!strncmp(spec, "usdt:", 5)) {
+		err = frame_usdt(l, &o, spec + 5, why, why_size);
+	} else if (!strncmp(spec, "uprobe:", 7)) {
+		err = frame_source__uprobe(l, &o, spec + 7, why, why_size);
+	} else {
+		why__add(why, why_size, "--frame %.100s: it is auto, none, usdt:… or uprobe:…", spec);
+		err = -EINVAL;
+	}
+	if (err < 0 && !why[0])
+		why__add(why, why_size, "%s", strerror(-err));
+	objects__free(&o);
+	return err;
+}
+
+int sites__markers(struct site_list *l, u32 pid, char *why, size_t why_size)
+{
+	static const struct {
+		const char *name;
+		u8 what;
+	} markers[] = {{"scene", PROBE_SCENE}, {"lock_name", PROBE_LOCK_NAME}, {"message", PROBE_MESSAGE}};
+	struct objects o;
+	int err, n, sum = 0;
+
+	why[0] = 0;
+	err = read_objects(&o, pid, why, why_size);
+	if (err)
+		return err;
+	for (size_t i = 0; i < ARRAY_SIZE(markers); i++) {
+		n = sites__add_usdt(l, &o, "redframe", markers[i].name, markers[i].what, 0, why, why_size);
+		if (n < 0) {
+			why__add(why, why_size, "usdt:redframe:%s: %s", markers[i].name, strerror(-n));
+			sum = n;
+			break;
+		}
+		sum += n;
+	}
+	objects__free(&o);
+	return sum;
+}
