@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Track descriptors, track events and their annotations, as packets. */
+#include "perfetto.h"
+#include "strings.h"
+
+#include <math.h>
+#include <string.h>
+
+#define TEXT_MAX 1024 /* bytes of one string from the recording */
+
+u64 perfetto__new_track(struct perfetto *p)
+{
+	return ++p->last_uuid;
+}
+
+static void describe_owner(struct pb *b, const struct track_desc *d)
+{
+	size_t mark;
+
+	if (d->tid) {
+		mark = pb__begin(b, TRACK_THREAD);
+		pb__uint(b, THREAD_DESC_PID, d->tgid);
+		pb__uint(b, THREAD_DESC_TID, d->tid);
+		pb__end(b, mark);
+	} else if (d->tgid) {
+		mark = pb__begin(b, TRACK_PROCESS);
+		pb__uint(b, PROCESS_DESC_PID, d->tgid);
+		if (d->name)
+			pb__str(b, PROCESS_DESC_NAME, d->name);
+		pb__end(b, mark);
+	}
+}
+
+static void describe_counter(struct pb *b, const struct track_desc *d)
+{
+	size_t mark = pb__begin(b, TRACK_COUNTER);
+
+	if (d->unit)
+		pb__uint(b, COUNTER_UNIT, d->unit);
+	if (d->unit_name)
+		pb__str(b, COUNTER_UNIT_NAME, d->unit_name);
+	pb__end(b, mark);
+}
+
+void perfetto__describe(struct perfetto *p, const struct track_desc *d)
+{
+	struct pb *b = perfetto__packet_begin(p, 0);
+	size_t mark = pb__begin(b, PACKET_TRACK_DESCRIPTOR);
+
+	pb__uint(b, TRACK_UUID, d->uuid);
+	if (d->name && !d->tgid)
+		pb__str(b, TRACK_NAME, d->name);
+	if (d->parent != TRACKS_ROOT)
+		pb__uint(b, TRACK_PARENT, d->parent);
+	describe_owner(b, d);
+	if (d->counter)
+		describe_counter(b, d);
+	else
+		pb__uint(b, TRACK_CHILD_ORDERING, CHILDREN_EXPLICIT);
+	pb__uint(b, TRACK_RANK, d->rank);
+	if (!d->tgid)
+		pb__uint(b, TRACK_SIBLING_MERGE, SIBLING_MERGE_NONE);
+	pb__end(b, mark);
+	perfetto__packet_end(p);
+}
+
+u64 perfetto__process_track(struct perfetto *p, const struct model *m)
+{
+	u32 game = model__game(m);
+	const struct process *process = game ? model__find_process(m, game) : NULL;
+
+	if (p->process_track)
+		return p->process_track;
+	p->process_track = perfetto__new_track(p);
+	perfetto__describe(p, &(struct track_desc){.uuid = p->process_track,
+				      .tgid = game,
+				      .name = process && process->name[0] ? process->name
+					      : game                      ? NULL
+									  : "game"});
+	return p->process_track;
+}
+
+void perfetto__event_begin(struct perfetto *p, u64 ts, enum track_event_type type, u64 track)
+{
+	struct pb *b = perfetto__packet_begin(p, type == TYPE_BEGIN || type == TYPE_INSTANT ? SEQ_NEEDS_STATE : 0);
+
+	pb__uint(b, PACKET_TIMESTAMP, ts);
+	p->mark_event = pb__begin(b, PACKET_TRACK_EVENT);
+	pb__uint(b, EVENT_TYPE, type);
+	pb__uint(b, EVENT_TRACK, track);
+	p->annotation_field = EVENT_ANNOTATIONS;
+}
+
+void perfetto__event_end(struct perfetto *p)
+{
+	pb__end(p->pb, p->mark_event);
+	iids__send(&p->iids, p->pb);
+	perfetto__packet_end(p);
+}
+
+static void interned(struct perfetto *p, enum intern_kind kind, u32 iid_field, u32 field, const char *s, size_t n)
+{
+	u64 iid = iids__id(&p->iids, kind, s, n);
+
+	if (iid)
+		pb__uint(p->pb, iid_field, iid);
+	else
+		pb__bytes(p->pb, field, s, n);
+}
+
+void perfetto__event_name(struct perfetto *p, const char *category, const char *name)
+{
+	interned(p, INTERN_CATEGORY, EVENT_CATEGORY_IIDS, EVENT_CATEGORIES, category, strlen(category));
+	interned(p, INTERN_NAME, EVENT_NAME_IID, EVENT_NAME, name, strlen(name));
+}
+
+void perfetto__event_own_name(struct perfetto *p, const char *category, const char *name)
+{
+	interned(p, INTERN_CATEGORY, EVENT_CATEGORY_IIDS, EVENT_CATEGORIES, category, strlen(category));
+	pb__str(p->pb, EVENT_NAME, name);
+}
+
+void perfetto__message(struct perfetto *p, const struct model *m, u64 ts, const char *name)
+{
+	perfetto__event_begin(p, ts, TYPE_INSTANT, perfetto__process_track(p, m));
+	perfetto__event_own_name(p, "redframe", name);
+	perfetto__event_end(p);
+}
+
+void perfetto__slice_end(struct perfetto *p, u64 ts, u64 track)
+{
+	perfetto__event_begin(p, ts, TYPE_END, track);
+	perfetto__event_end(p);
+}
+
+void perfetto__count(struct perfetto *p, u64 ts, u64 track, s64 value)
+{
+	perfetto__event_begin(p, ts, TYPE_COUNTER, track);
+	pb__int(p->pb, EVENT_COUNTER, value);
+	perfetto__event_end(p);
+}
+
+void perfetto__count_double(struct perfetto *p, u64 ts, u64 track, double value)
+{
+	perfetto__event_begin(p, ts, TYPE_COUNTER, track);
+	pb__double(p->pb, EVENT_DOUBLE_COUNTER, value);
+	perfetto__event_end(p);
+}
+
+static size_t note_begin(struct perfetto *p, const char *name)
+{
+	size_t mark = pb__begin(p->pb, p->annotation_field);
+
+	if (name)
+		interned(p, INTERN_ANNOTATION, ANNOTATION_NAME_IID, ANNOTATION_NAME, name, strlen(name));
+	return mark;
+}
+
+void perfetto__note_int(struct perfetto *p, const char *name, s64 v)
+{
+	size_t mark = note_begin(p, name);
+
+	pb__int(p->pb, ANNOTATION_INT, v);
+	pb__end(p->pb, mark);
+}
+
+void perfetto__note_uint(struct perfetto *p, const char *name, u64 v)
+{
+	size_t mark = note_begin(p, name);
+
+	pb__uint(p->pb, ANNOTATION_UINT, v);
+	pb__end(p->pb, mark);
+}
+
+void perfetto__note_hex(struct perfetto *p, const char *name, u64 v)
+{
+	size_t mark = note_begin(p, name);
+
+	pb__uint(p->pb, ANNOTATION_POINTER, v);
+	pb__end(p->pb, mark);
+}
+
+void perfetto__note_bool(struct perfetto *p, const char *name, bool v)
+{
+	size_t mark = note_begin(p, name);
+
+	pb__uint(p->pb, ANNOTATION_BOOL, v);
+	pb__end(p->pb, mark);
+}
+
+void perfetto__note_double(struct perfetto *p, const char *name, double v)
+{
+	size_t mark = note_begin(p, name);
+
+	pb__double(p->pb, ANNOTATION_DOUBLE, v);
+	pb__end(p->pb, mark);
+}
+
+void perfetto__note_text(struct perfetto *p, const char *name, const char *s, size_t n)
+{
+	size_t mark = note_begin(p, name);
+	char text[TEXT_MAX];
+
+	n = utf8__sanitize(text, sizeof(text), s, n);
+	interned(p, INTERN_VALUE, ANNOTATION_STRING_IID, ANNOTATION_STRING, text, n);
+	pb__end(p->pb, mark);
+}
+
+void perfetto__note_str(struct perfetto *p, const char *name, const char *s)
+{
+	if (s)
+		perfetto__note_text(p, name, s, strlen(s));
+}
+
+struct note_mark perfetto__note_open(struct perfetto *p, const char *name, bool array)
+{
+	struct note_mark m = {.outer = note_begin(p, name), .field = p->annotation_field};
+
+	p->annotation_field = array ? ANNOTATION_ARRAY : ANNOTATION_DICT;
+	return m;
+}
+
+void perfetto__note_close(struct perfetto *p, struct note_mark m)
+{
+	pb__end(p->pb, m.outer);
+	p->annotation_field = m.field;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ *
+ * Protobuf wire format into a fixed buffer, and a sink that writes what gathers in it to an fd, deflated or not.
+ * Nothing is allocated after pb_sink__open.
+ */
+#ifndef REDFRAME_PROTOBUF_H
+#define REDFRAME_PROTOBUF_H
+
+#include "common.h"
+
+struct pb {
+	u8 *buf;
+	size_t len, cap;
+	bool full; /* something did not fit: what the buffer holds is no whole message */
+};
+
+void pb__varint(struct pb *b, u64 v);
+void pb__uint(struct pb *b, u32 field, u64 v);
+void pb__int(struct pb *b, u32 field, s64 v); /* int32 and int64: a negative one takes ten bytes */
+void pb__fixed64(struct pb *b, u32 field, u64 v);
+void pb__double(struct pb *b, u32 field, double v);
+void pb__bytes(struct pb *b, u32 field, const void *bytes, size_t n);
+void pb__str(struct pb *b, u32 field, const char *s);
+
+/* A message, or a packed array, inside another: give what begin returned to end. */
+size_t pb__begin(struct pb *b, u32 field);
+void pb__end(struct pb *b, size_t mark);
+
+/* Messages of one repeated field on their way to a file. */
+struct pb_sink {
+	struct pb pb;
+	int fd;
+	int error;    /* the first -errno; nothing is written after it */
+	u32 field;    /* the file's repeated field */
+	u32 deflated; /* the field in such a message that holds many of them, deflated; 0: as they are */
+	void *z;      /* z_stream */
+	u8 *out;
+	size_t out_cap;
+	size_t mark;
+	u64 written; /* bytes in the file */
+};
+
+/* Does not take over fd. 0 or -ENOMEM. */
+int pb_sink__open(struct pb_sink *s, int fd, u32 field, u32 deflated);
+void pb_sink__close(struct pb_sink *s); /* does not flush */
+/* One message, at most PB_SINK_MAX bytes. Returns where its fields go; end returns s->error. */
+#define PB_SINK_MAX (512u << 10)
+struct pb *pb_sink__begin(struct pb_sink *s);
+int pb_sink__end(struct pb_sink *s);
+int pb_sink__flush(struct pb_sink *s);
+
+#endif
