@@ -174,6 +174,8 @@ u64 ev__count(const struct ev_hdr *h)
 	if (!d || d->shape == SHAPE_META || ev__bytes(h) < d->size)
 		return 0;
 	switch (h->kind) {
+	case EV_FRAME: /* the model knows better where a game has only ENDs */
+		return ((const struct ev_frame *)h)->mark != FRAME_END;
 	case EV_SWITCH:
 		return !!(((const struct ev_switch *)h)->flags & SWITCH_GAME);
 	case EV_ALLOC_SUM:

@@ -110,7 +110,8 @@ static void count(struct model *m, const struct ev_desc *d, const struct ev_hdr 
 	s->first = s->events ? min(s->first, rec->ts) : rec->ts;
 	s->last = max(s->last, rec->ts);
 	s->events++;
-	s->counts[d->class] += ev__count(rec);
+	if (d->class != CLASS_FRAME) /* boundaries: model_frames.c tells which records are */
+		s->counts[d->class] += ev__count(rec);
 }
 
 static int dispatch(struct model *m, const struct ev_hdr *rec)

@@ -71,7 +71,7 @@ struct frame {
 struct model_stats {
 	u64 first, last; /* ts of the first and last record that is no META */
 	u64 events;	 /* records that are no META */
-	u64 counts[CLASS_COUNT]; /* ev__count per class */
+	u64 counts[CLASS_COUNT]; /* ev__count per class; of frames the boundaries */
 	u64 lost[CLASS_COUNT];
 	u64 kinds[256]; /* records per kind */
 	u64 frames;

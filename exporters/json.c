@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ *
+ * One JSON object a line. {"ts": …, "tid": …, "cpu": …, "kind": "file_read", FIELDS…, "what": "…"} for a record, with
+ * addresses, flags and named values as strings; {"kind": "verdict", …} for an explained frame. Every line is valid JSON
+ * and valid UTF-8, whatever the game put in.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "events_desc.h"
+#include "explain.h"
+#include "exporter.h"
+#include "model.h"
+#include "output.h"
+#include "strings.h"
+
+struct json {
+	struct exporter base;
+	struct output out;
+	struct str line;
+};
+
+static struct exporter *json_open(int fd)
+{
+	struct json *j = calloc(1, sizeof(*j));
+
+	if (!j)
+		return NULL;
+	j->base = (struct exporter){.ops = &exporter_json, .fd = fd};
+	j->out.fd = fd;
+	return &j->base;
+}
+
+static bool is_number(enum ev_unit unit)
+{
+	switch (unit) {
+	case UNIT_NS:
+	case UNIT_BYTES:
+	case UNIT_COUNT:
+	case UNIT_CALLS:
+	case UNIT_TID:
+	case UNIT_CPU:
+	case UNIT_PRIO:
+	case UNIT_ID:
+	case UNIT_OFFSET:
+	case UNIT_ERRNO:
+	case UNIT_FD:
+	case UNIT_INO:
+	case UNIT_IRQ:
+	case UNIT_PERCENT:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void add_field(struct str *s, const struct ev_hdr *rec, const struct ev_field *f)
+{
+	const char *at = (const char *)rec + f->offset;
+	char text[128];
+	s64 v;
+
+	str__fmt(s, ", \"%s\": ", f->name);
+	if (f->unit == UNIT_TEXT) {
+		json__string(s, at, strnlen(at, f->size));
+		return;
+	}
+	if (!is_number(f->unit)) {
+		ev__format(rec, f, text, sizeof(text));
+		json__string(s, text, strlen(text));
+		return;
+	}
+	v = ev__value(rec, f);
+	if (f->is_signed)
+		str__fmt(s, "%lld", (long long)v);
+	else if (v == -1 && (f->unit == UNIT_OFFSET || f->unit == UNIT_COUNT))
+		str__add(s, "null"); /* FILE_NO_OFFSET, FRAME_NO_NUMBER */
+	else
+		str__fmt(s, "%llu", (unsigned long long)v);
+}
+
+/* The text of a record; of PATH the path that it says, of a command line the words. */
+static void add_text(struct str *s, const struct model *m, const struct ev_hdr *rec, const char *name)
+{
+	char text[EV_MAX_BYTES];
+	size_t n = ev__text(rec, text, sizeof(text)), i;
+
+	str__fmt(s, ", \"%s\": ", name);
+	if (rec->kind == EV_PATH) {
+		const struct ev_path *p = (const struct ev_path *)rec;
+		const char *path = model__path(m, p->dev, p->ino);
+
+		json__string(s, path ? path : "", path ? strlen(path) : 0);
+		return;
+	}
+	for (i = 0; i < n; i++)
+		if (!text[i])
+			text[i] = ' ';
+	json__string(s, text, n);
+}
+
+static int write_line(struct json *j)
+{
+	str__add(&j->line, "}\n");
+	return j->line.oom ? -ENOMEM : output__write(&j->out, j->line.s, j->line.len);
+}
+
+static int json_event(struct exporter *e, const struct model *m, const struct ev_hdr *rec)
+{
+	const struct ev_desc *d = ev__desc(rec->kind);
+	struct json *j = (struct json *)e;
+	char what[1024];
+	int i;
+
+	if (!d)
+		return 0;
+	str__clear(&j->line);
+	str__fmt(&j->line, "{\"ts\": %llu, \"tid\": %u, \"cpu\": %u, \"kind\": \"%s\"", (unsigned long long)rec->ts,
+		rec->tid, rec->cpu, d->name);
+	for (i = 0; i < d->n_fields; i++)
+		add_field(&j->line, rec, &d->fields[i]);
+	if (d->has_text)
+		add_text(&j->line, m, rec, d->text_name);
+	model__what(m, rec, what, sizeof(what));
+	if (what[0] && d->shape != SHAPE_META) {
+		str__add(&j->line, ", \"what\": ");
+		json__string(&j->line, what, strlen(what));
+	}
+	return write_line(j);
+}
+
+static int json_frame(struct exporter *e, const struct model *m, const struct verdict *v)
+{
+	struct json *j = (struct json *)e;
+	const struct frame *f = &v->frame;
+
+	str__clear(&j->line);
+	str__fmt(&j->line,
+		"{\"ts\": %llu, \"tid\": %u, \"kind\": \"verdict\", \"frame\": %llu, \"stream\": %u, \"dur\": %llu, "
+		"\"slow\": %s, \"lost\": %llu",
+		(unsigned long long)f->end, f->tid, (unsigned long long)f->number, f->stream->id,
+		(unsigned long long)(f->end - f->start), v->slow ? "true" : "false", (unsigned long long)f->lost);
+	if (f->scene[0]) {
+		str__add(&j->line, ", \"scene\": ");
+		json__string(&j->line, f->scene, strlen(f->scene));
+	}
+	if (v->sentence) {
+		str__add(&j->line, ", \"verdict\": ");
+		json__string(&j->line, v->sentence, strlen(v->sentence));
+	}
+	return write_line(j);
+}
+
+static int json_end(struct exporter *e, const struct model *m, const struct report *r)
+{
+	return output__flush(&((struct json *)e)->out);
+}
+
+static void json_close(struct exporter *e)
+{
+	str__free(&((struct json *)e)->line);
+	free(e);
+}
+
+const struct exporter_ops exporter_json = {.name = "json",
+	.suffix = ".json",
+	.open = json_open,
+	.event = json_event,
+	.frame = json_frame,
+	.end = json_end,
+	.close = json_close};

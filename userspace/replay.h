@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ *
+ * A recording through merge, model, explain and exporters: what record, explain, export and info share.
+ */
+#ifndef REDFRAME_REPLAY_H
+#define REDFRAME_REPLAY_H
+
+#include "common.h"
+
+struct recording;
+struct model;
+struct explain;
+struct explain_options;
+struct exporter;
+struct verdict;
+
+struct replay {
+	/* what to do; both may be NULL */
+	void (*verdict)(const struct verdict *v, const struct model *m, void *arg);
+	/* now and then; returns true to stop with -EINTR */
+	bool (*progress)(u64 offset, u64 size, void *arg);
+	void *arg;
+	/* what came of it */
+	u64 late; /* records out of time order beyond merge's window */
+};
+
+/* First: feeds the model what stands anywhere in the file but holds for all of it (INFO, SYMBOL), and rewinds. From
+ * then on model__info answers. 0 or -errno. */
+int replay__prepare(struct recording *r, struct model *m);
+/* What the recording was made with ("budget.ms"), for explain__new. After replay__prepare. */
+void replay__explain_options(const struct model *m, struct explain_options *o);
+/* Then: the records in time order. x may be NULL: no frame is explained, and exporters get no frames and no report.
+ * opts may be NULL. Calls end on every exporter. 0 or the first -errno. */
+int replay__run(
+	struct recording *r, struct model *m, struct explain *x, struct exporter **e, int n, struct replay *opts);
+
+#endif
