@@ -179,10 +179,11 @@ void sched__lost(struct perfetto *p, u16 cpu, u64 ts);
 void sched__flush(struct perfetto *p);
 void sched__close(struct perfetto *p);
 /* A bundle with one event: write the event's own message between. */
+#define FLAGS_UNKNOWN (-1)
 struct ftrace_mark {
 	size_t bundle, event, body;
 };
-struct ftrace_mark ftrace__begin(struct perfetto *p, const struct ev_hdr *h, u64 ts, u32 tid, u8 flags, u32 field);
+struct ftrace_mark ftrace__begin(struct perfetto *p, const struct ev_hdr *h, u64 ts, u32 tid, int flags, u32 field);
 void ftrace__end(struct perfetto *p, struct ftrace_mark m);
 
 /* Says who a thread is, where that is known and not said yet. */

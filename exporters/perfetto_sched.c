@@ -44,7 +44,7 @@ static const char *comm_of(const struct model *m, u32 tid)
 	return tid ? t ? t->name : "" : "swapper";
 }
 
-struct ftrace_mark ftrace__begin(struct perfetto *p, const struct ev_hdr *h, u64 ts, u32 tid, u8 flags, u32 field)
+struct ftrace_mark ftrace__begin(struct perfetto *p, const struct ev_hdr *h, u64 ts, u32 tid, int flags, u32 field)
 {
 	struct pb *b = perfetto__packet_begin(p, 0);
 	struct ftrace_mark m;
@@ -54,8 +54,8 @@ struct ftrace_mark ftrace__begin(struct perfetto *p, const struct ev_hdr *h, u64
 	m.event = pb__begin(b, BUNDLE_EVENT);
 	pb__uint(b, FTRACE_TIMESTAMP, ts);
 	pb__uint(b, FTRACE_PID, tid);
-	if (flags)
-		pb__uint(b, FTRACE_COMMON_FLAGS, flags);
+	if (flags != FLAGS_UNKNOWN)
+		pb__uint(b, FTRACE_COMMON_FLAGS, (u32)flags);
 	m.body = pb__begin(b, field);
 	return m;
 }
@@ -199,7 +199,7 @@ static void plain_switch(struct perfetto *p, const struct model *m, const struct
 
 	tasks__announce(p, m, ev->hdr.tid, ev->hdr.ts);
 	tasks__announce(p, m, ev->next_tid, ev->hdr.ts);
-	f = ftrace__begin(p, &ev->hdr, ev->hdr.ts, ev->hdr.tid, 0, FTRACE_SWITCH);
+	f = ftrace__begin(p, &ev->hdr, ev->hdr.ts, ev->hdr.tid, FLAGS_UNKNOWN, FTRACE_SWITCH);
 	pb__str(p->pb, SWITCH_PREV_COMM, comm_of(m, ev->hdr.tid));
 	pb__uint(p->pb, SWITCH_PREV_PID, ev->hdr.tid);
 	pb__uint(p->pb, SWITCH_PREV_PRIO, ev->prev_prio);

@@ -180,7 +180,7 @@ static void forked(struct perfetto *p, const struct model *m, const struct ev_fo
 		return;
 	task__reset(t);
 	tasks__announce(p, m, ev->parent, ev->hdr.ts);
-	f = ftrace__begin(p, &ev->hdr, ev->hdr.ts, ev->parent, 0, FTRACE_NEWTASK);
+	f = ftrace__begin(p, &ev->hdr, ev->hdr.ts, ev->parent, FLAGS_UNKNOWN, FTRACE_NEWTASK);
 	pb__uint(p->pb, NEWTASK_PID, ev->hdr.tid);
 	pb__str(p->pb, NEWTASK_COMM, safe_comm(comm, sizeof(comm), ev->comm, sizeof(ev->comm)));
 	pb__uint(p->pb, NEWTASK_CLONE_FLAGS, ev->clone_flags);
@@ -190,7 +190,7 @@ static void forked(struct perfetto *p, const struct model *m, const struct ev_fo
 static void renamed(struct perfetto *p, const struct model *m, const struct ev_hdr *h, const char *name, size_t n)
 {
 	char comm[64];
-	struct ftrace_mark f = ftrace__begin(p, h, h->ts, h->tid, 0, FTRACE_RENAME);
+	struct ftrace_mark f = ftrace__begin(p, h, h->ts, h->tid, FLAGS_UNKNOWN, FTRACE_RENAME);
 
 	pb__uint(p->pb, RENAME_PID, h->tid);
 	pb__str(p->pb, RENAME_NEW_COMM, safe_comm(comm, sizeof(comm), name, n));
@@ -200,7 +200,7 @@ static void renamed(struct perfetto *p, const struct model *m, const struct ev_h
 
 static void put_end(struct perfetto *p, const struct ev_hdr *h, u64 ts, u32 field, const char *comm, u32 tgid)
 {
-	struct ftrace_mark f = ftrace__begin(p, h, ts, h->tid, 0, field);
+	struct ftrace_mark f = ftrace__begin(p, h, ts, h->tid, FLAGS_UNKNOWN, field);
 
 	pb__str(p->pb, TASK_END_COMM, comm);
 	pb__uint(p->pb, TASK_END_PID, h->tid);

@@ -180,7 +180,7 @@ static inline char *sql(const struct trace *t, const char *query)
 	FILE *f;
 	size_t n;
 
-	assert_true(asprintf(&cmd, "'%s/tp_query' '%s' -Q \"%s\" 2>&1", tp_dir(), t->path, query) > 0);
+	assert_true(asprintf(&cmd, "'%s/tp_query' '%s' -Q \"%s\"", tp_dir(), t->path, query) > 0);
 	f = popen(cmd, "r");
 	assert_non_null(f);
 	n = fread(out, 1, (1 << 20) - 1, f);
