@@ -16,7 +16,7 @@ WARN    := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-
 INC     := $(addprefix -iquote ,. bpf probes userspace exporters $(O))
 ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DREDFRAME_VERSION='"$(VERSION)"' $(WARN) $(INC) $(CFLAGS)
 # libbpf is linked statically: Debian's library package is named after a version that other releases lack
-LIBS    := -l:libbpf.a -ldw -lelf -lZydis -lz -lzstd -lm -lpthread
+LIBS    := -l:libbpf.a -ldw -lelf -l:libiberty.a -lZydis -lz -lzstd -lm -lpthread
 
 SRC  := $(filter-out userspace/main.c,$(wildcard userspace/*.c probes/*.c exporters/*.c))
 OBJ  := $(SRC:%.c=$(O)/obj/%.o)
@@ -76,6 +76,22 @@ test-unit: $(TESTS:%=$(O)/tests/%)
 	@for t in $^; do $$t || exit 1; done
 test-san: $(TESTS:%=$(O)/san/tests/%)
 	@for t in $^; do $$t || exit 1; done
+
+# ---- fuzzing: every tests/fuzz/fuzz_*.c under libFuzzer with the sanitizers, seeded with the golden recordings ----
+FUZZ_SECONDS ?= 60
+FUZZ  := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_CC = $(CLANG) $(ALL_CFLAGS) -O1 $(SAN) -fsanitize=fuzzer
+$(O)/fuzz/obj/%.o: %.c | $(SKEL)
+	@mkdir -p $(@D)
+	@$(FUZZ_CC)-no-link -MMD -MP -c -o $@ $<
+$(O)/fuzz/libredframe.a: $(SRC:%.c=$(O)/fuzz/obj/%.o)
+	@rm -f $@
+	@$(AR) rcs $@ $^
+$(O)/fuzz/%: tests/fuzz/%.c $(TEST_LIB) $(TEST_HDR) $(O)/fuzz/libredframe.a
+	$(FUZZ_CC) -Itests -o $@ $< $(TEST_LIB) $(O)/fuzz/libredframe.a $(LIBS)
+fuzz: $(FUZZ:%=$(O)/fuzz/%)
+	@for f in $^; do mkdir -p $$f.corpus && $$f -max_total_time=$(FUZZ_SECONDS) -max_len=65536 -timeout=10 \
+		-artifact_prefix=$$f- $$f.corpus || exit 1; done
 
 clean:
 	rm -rf $(O)

@@ -152,6 +152,18 @@ static int dispatch(struct model *m, const struct ev_hdr *rec)
 	return 0;
 }
 
+int model__foretell(struct model *m, const struct ev_hdr *rec)
+{
+	const struct ev_desc *d = ev__desc(rec->kind);
+
+	if (!d || ev__bytes(rec) < d->size)
+		return 0;
+	m->symbols_foretold |= rec->kind == EV_SYMBOL;
+	if (rec->kind != EV_INFO && rec->kind != EV_SYMBOL && rec->kind != EV_LOCK_NAME && rec->kind != EV_PATH)
+		return 0;
+	return dispatch(m, rec);
+}
+
 int model__event(struct model *m, const struct ev_hdr *rec)
 {
 	const struct ev_desc *d = ev__desc(rec->kind);
@@ -161,6 +173,8 @@ int model__event(struct model *m, const struct ev_hdr *rec)
 	if (!d || ev__bytes(rec) < d->size)
 		return 0; /* the reader counts them */
 	count(m, d, rec);
+	if (rec->kind == EV_SYMBOL && m->symbols_foretold)
+		return 0;
 	return dispatch(m, rec);
 }
 

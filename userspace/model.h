@@ -54,6 +54,7 @@ struct frame_stream {
 	u32 site;  /* INFO probe.<site> */
 	u64 stream; /* swapchain, display, surface */
 	u32 count; /* finished frames */
+	u64 open_since; /* start of the frame that is not finished yet; 0: none */
 	u64 doubled; /* presents that were the one before, seen again */
 };
 
@@ -83,6 +84,10 @@ void model__free(struct model *m);
 
 /* Feeds one record. 0 or -ENOMEM. Afterwards model__ended_frame tells whether it ended a frame. */
 int model__event(struct model *m, const struct ev_hdr *rec);
+/* Before the first model__event, of a recording that can be read twice: takes from records what holds for all of it,
+ * wherever it stands in the file (INFO, SYMBOL, LOCK_NAME, PATH), and counts nothing. Other kinds are ignored. 0 or
+ * -ENOMEM. */
+int model__foretell(struct model *m, const struct ev_hdr *rec);
 /* The frame that the record just fed ended, or NULL. Valid until the next model__event. */
 const struct frame *model__ended_frame(const struct model *m);
 /* After the last record: closes a frame that had its END but no further BEGIN. Returns the record of that END, with

@@ -66,7 +66,7 @@ struct model {
 	struct mapping *spare_maps; /* chained through ->ino */
 	struct symbol *symbols;
 	size_t n_symbols, cap_symbols;
-	bool symbols_sorted;
+	bool symbols_sorted, symbols_foretold;
 
 	struct table streams; /* see stream_key */
 	struct frame frame;

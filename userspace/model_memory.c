@@ -99,8 +99,10 @@ static int cut(struct model *m, u64 start, u64 end)
 		m->maps[last]->ino = (uintptr_t)m->spare_maps;
 		m->spare_maps = m->maps[last];
 	}
-	memmove(m->maps + first, m->maps + last, (m->n_maps - last) * sizeof(*m->maps));
-	m->n_maps -= last - first;
+	if (last > first) {
+		memmove(m->maps + first, m->maps + last, (m->n_maps - last) * sizeof(*m->maps));
+		m->n_maps -= last - first;
+	}
 	if (first < m->n_maps && m->maps[first]->start < end) {
 		m->maps[first]->offset += end - m->maps[first]->start;
 		m->maps[first]->start = end;
@@ -241,15 +243,29 @@ static int by_addr(const void *a, const void *b)
 	return x->addr != y->addr ? (x->addr < y->addr ? -1 : 1) : (x->size > y->size) - (x->size < y->size);
 }
 
+/* in order, each once */
+static void sort_symbols(struct model *m)
+{
+	size_t i, kept = 1;
+
+	qsort(m->symbols, m->n_symbols, sizeof(*m->symbols), by_addr);
+	for (i = 1; i < m->n_symbols; i++) {
+		const struct symbol *last = &m->symbols[kept - 1], *s = &m->symbols[i];
+
+		if (s->addr != last->addr || s->size != last->size || s->name != last->name)
+			m->symbols[kept++] = *s;
+	}
+	m->n_symbols = kept;
+	m->symbols_sorted = true;
+}
+
 const struct symbol *model__symbol(const struct model *m, u64 addr)
 {
 	size_t lo = 0, hi = m->n_symbols, mid;
 
-	if (!m->symbols_sorted && m->n_symbols) {
-		qsort(m->symbols, m->n_symbols, sizeof(*m->symbols), by_addr);
-		((struct model *)m)->symbols_sorted = true; /* the order is no part of what the model says */
-	}
-	while (lo < hi) { /* the first that begins above addr */
+	if (!m->symbols_sorted && m->n_symbols)
+		sort_symbols((struct model *)m); /* the order is no part of what the model says */
+	while (lo < hi) {                        /* the first that begins above addr */
 		mid = lo + (hi - lo) / 2;
 		if (m->symbols[mid].addr > addr)
 			hi = mid;

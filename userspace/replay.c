@@ -19,19 +19,13 @@ struct run {
 	struct replay *opts;
 };
 
-static bool is_early(const struct ev_hdr *rec)
-{
-	return rec->kind == EV_INFO || rec->kind == EV_SYMBOL;
-}
-
 int replay__prepare(struct recording *r, struct model *m)
 {
 	const struct ev_hdr *rec;
 	int got, err = 0;
 
 	while (!err && (got = recording__next(r, &rec)) == 1)
-		if (is_early(rec))
-			err = model__event(m, rec);
+		err = model__foretell(m, rec);
 	if (!err)
 		err = got;
 	return err ? err : recording__rewind(r);
@@ -65,9 +59,9 @@ static int give_verdicts(struct run *u, bool flush)
 
 static int feed(struct run *u, const struct ev_hdr *rec)
 {
-	int i, err = is_early(rec) ? 0 : model__event(u->m, rec);
+	int i, err = model__event(u->m, rec);
 
-	if (!err && u->x && !is_early(rec))
+	if (!err && u->x)
 		err = explain__event(u->x, u->m, rec);
 	for (i = 0; i < u->n && !err; i++)
 		err = u->e[i]->ops->event(u->e[i], u->m, rec);

@@ -24,8 +24,8 @@ struct replay {
 	u64 late; /* records out of time order beyond merge's window */
 };
 
-/* First: feeds the model what stands anywhere in the file but holds for all of it (INFO, SYMBOL), and rewinds. From
- * then on model__info answers. 0 or -errno. */
+/* First: tells the model what stands anywhere in the file but holds for all of it (model__foretell), and rewinds. From
+ * then on model__info answers. Without it names that come late are not known early. 0 or -errno. */
 int replay__prepare(struct recording *r, struct model *m);
 /* What the recording was made with ("budget.ms"), for explain__new. After replay__prepare. */
 void replay__explain_options(const struct model *m, struct explain_options *o);
