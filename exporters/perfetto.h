@@ -93,7 +93,8 @@ void task__reset(struct task *t);
 
 struct track_desc {
 	u64 uuid, parent;
-	const char *name; /* NULL: none */
+	const char *name;         /* NULL: none */
+	const char *process_name; /* NULL: not known */
 	u32 rank;
 	u32 tgid, tid; /* tid: a thread's track; tgid alone: the process's */
 	bool counter;
@@ -102,6 +103,9 @@ struct track_desc {
 };
 u64 perfetto__new_track(struct perfetto *p);
 void perfetto__describe(struct perfetto *p, const struct track_desc *d);
+/* a counter of the game's process */
+u64 perfetto__counter(
+	struct perfetto *p, const struct model *m, const char *name, enum counter_unit unit, const char *unit_name);
 /* of the game's process; made when first asked for */
 u64 perfetto__process_track(struct perfetto *p, const struct model *m);
 /* The lane for [start, end] of this record's thread and class, made where there is none; NULL: too many, or no
@@ -217,8 +221,6 @@ void frame_tracks__verdict(struct perfetto *p, const struct model *m, const stru
 void frame_tracks__end(struct perfetto *p, const struct model *m, u64 ts);
 
 /* ---- the exporter ---- */
-
-enum counter_rank { RANK_FRAMES = 0, RANK_COUNTERS = 1000 };
 
 struct perfetto {
 	struct exporter base;

@@ -124,21 +124,6 @@ static enum counter_unit counter_unit(enum ev_unit unit)
 	return unit == UNIT_NS ? COUNTER_NS : unit == UNIT_BYTES ? COUNTER_BYTES : COUNTER_COUNT;
 }
 
-static u64 counter_track(
-	struct perfetto *p, const struct model *m, const char *name, enum counter_unit unit, const char *unit_name)
-{
-	u64 parent = perfetto__process_track(p, m), track = perfetto__new_track(p);
-
-	perfetto__describe(p, &(struct track_desc){.uuid = track,
-				      .parent = parent,
-				      .name = name,
-				      .rank = RANK_COUNTERS + (u32)track,
-				      .counter = true,
-				      .unit = unit,
-				      .unit_name = unit_name});
-	return track;
-}
-
 static void put_counters(struct perfetto *p, const struct model *m, const struct ev_hdr *rec, const struct ev_desc *d)
 {
 	u64 *first = &p->field_tracks[rec->kind];
@@ -148,7 +133,7 @@ static void put_counters(struct perfetto *p, const struct model *m, const struct
 		u64 track;
 
 		snprintf(name, sizeof(name), "redframe %s %s", d->name, d->fields[i].name);
-		track = counter_track(p, m, name, counter_unit(d->fields[i].unit), NULL);
+		track = perfetto__counter(p, m, name, counter_unit(d->fields[i].unit), NULL);
 		if (i == d->n_fields - 1)
 			*first = track - (u64)i;
 	}
@@ -194,7 +179,7 @@ void events__lost(struct perfetto *p, const struct model *m, const struct ev_los
 	perfetto__note_uint(p, "cpu", ev->hdr.cpu);
 	perfetto__event_end(p);
 	if (!p->lost_counter) {
-		p->lost_counter = counter_track(p, m, "lost events", COUNTER_COUNT, NULL);
+		p->lost_counter = perfetto__counter(p, m, "lost events", COUNTER_COUNT, NULL);
 		perfetto__count(p, min(ev->since, ev->hdr.ts), p->lost_counter, 0);
 	}
 	perfetto__count(p, ev->hdr.ts, p->lost_counter, (s64)p->lost);
@@ -210,7 +195,7 @@ void events__memory(struct perfetto *p, const struct model *m, const struct ev_m
 	switch (ev->sys) {
 	case CALL_brk:
 		if (!p->heap_counter)
-			p->heap_counter = counter_track(p, m, "heap growth (brk)", COUNTER_BYTES, NULL);
+			p->heap_counter = perfetto__counter(p, m, "heap growth (brk)", COUNTER_BYTES, NULL);
 		if (!p->heap_start)
 			p->heap_start = ev->was ? ev->was : (u64)ev->ret;
 		perfetto__count(p, ev->hdr.ts, p->heap_counter, (s64)((u64)ev->ret - p->heap_start));
@@ -228,7 +213,7 @@ void events__memory(struct perfetto *p, const struct model *m, const struct ev_m
 		return;
 	}
 	if (!p->mapped_counter)
-		p->mapped_counter = counter_track(p, m, "mapped memory growth (mmap)", COUNTER_BYTES, NULL);
+		p->mapped_counter = perfetto__counter(p, m, "mapped memory growth (mmap)", COUNTER_BYTES, NULL);
 	perfetto__count(p, ev->hdr.ts, p->mapped_counter, p->mapped);
 }
 
@@ -237,7 +222,7 @@ void events__cost(struct perfetto *p, const struct model *m, const struct ev_cos
 	u64 wall = ev->hdr.ts - p->cost_ts, cpu = ev->cpu_ns - p->cost_cpu_ns;
 
 	if (!p->cpu_counter)
-		p->cpu_counter = counter_track(p, m, "redframe CPU", 0, "%");
+		p->cpu_counter = perfetto__counter(p, m, "redframe CPU", 0, "%");
 	if (p->cost_ts && ev->hdr.ts > p->cost_ts && ev->cpu_ns >= p->cost_cpu_ns)
 		perfetto__count_double(p, ev->hdr.ts, p->cpu_counter, 100.0 * (double)cpu / (double)wall);
 	p->cost_ts = ev->hdr.ts;

@@ -16,24 +16,21 @@
 
 static void name_tracks(struct perfetto *p, const struct model *m, struct frame_tracks *s, u64 stream)
 {
-	u32 rank = RANK_FRAMES + (u32)(s - p->streams) * 2;
-	u64 parent = perfetto__process_track(p, m);
+	struct track_desc frames = {.rank = (u32)(s - p->streams)}, why = {.name = "why"};
 	char name[80];
 
+	/* Ranks do not count among a process's own tracks, which are shown in the order of their names: the capital
+	 * puts frames before all the others. */
+	snprintf(name, sizeof(name), stream ? "Frames of 0x%llx" : "Frames", (unsigned long long)stream);
 	s->named = true;
-	s->frames.track = perfetto__new_track(p);
-	s->why.track = perfetto__new_track(p);
-	s->time_counter = perfetto__new_track(p);
-	snprintf(name, sizeof(name), stream ? "frames of 0x%llx" : "frames", (unsigned long long)stream);
-	perfetto__describe(
-		p, &(struct track_desc){.uuid = s->frames.track, .parent = parent, .name = name, .rank = rank});
-	perfetto__describe(p, &(struct track_desc){.uuid = s->why.track, .parent = s->frames.track, .name = "why"});
-	perfetto__describe(p, &(struct track_desc){.uuid = s->time_counter,
-				      .parent = parent,
-				      .name = "frame time",
-				      .rank = rank + 1,
-				      .counter = true,
-				      .unit_name = "ms"});
+	frames.name = name;
+	frames.parent = perfetto__process_track(p, m);
+	frames.uuid = s->frames.track = perfetto__new_track(p);
+	perfetto__describe(p, &frames);
+	why.parent = frames.uuid;
+	why.uuid = s->why.track = perfetto__new_track(p);
+	perfetto__describe(p, &why);
+	s->time_counter = perfetto__counter(p, m, "frame time", 0, "ms");
 }
 
 /* NULL: too many, or no memory */
@@ -55,15 +52,8 @@ static struct frame_tracks *tracks_of(struct perfetto *p, const struct model *m,
 
 static void count_faults(struct perfetto *p, const struct model *m, u64 ts)
 {
-	if (!p->faults_counter) {
-		p->faults_counter = perfetto__new_track(p);
-		perfetto__describe(p, &(struct track_desc){.uuid = p->faults_counter,
-					      .parent = perfetto__process_track(p, m),
-					      .name = "faults per frame",
-					      .rank = RANK_COUNTERS,
-					      .counter = true,
-					      .unit = COUNTER_COUNT});
-	}
+	if (!p->faults_counter)
+		p->faults_counter = perfetto__counter(p, m, "faults per frame", COUNTER_COUNT, NULL);
 	perfetto__count(p, ts, p->faults_counter, (s64)p->faults);
 	p->faults = 0;
 }
@@ -101,6 +91,8 @@ void frame_tracks__mark(struct perfetto *p, const struct model *m, const struct 
 		s->begun = ev->hdr.ts;
 		s->next_number = ev->number == FRAME_NO_NUMBER ? 0 : ev->number;
 		s->open = true;
+		if (!stream->id)
+			p->faults = 0;
 	}
 }
 

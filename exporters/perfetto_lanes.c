@@ -148,16 +148,20 @@ static u64 thread_track(struct perfetto *p, const struct model *m, struct task *
 	if (!t->tid || !tgid)
 		return perfetto__process_track(p, m);
 	if (!t->track) {
-		t->track = perfetto__new_track(p);
-		perfetto__describe(p, &(struct track_desc){.uuid = t->track, .tgid = tgid, .tid = t->tid});
+		struct track_desc d = {.uuid = perfetto__new_track(p), .tgid = tgid, .tid = t->tid};
+
+		perfetto__describe(p, &d);
+		t->track = d.uuid;
 	}
 	return t->track;
 }
 
 static struct lane *new_lane(struct perfetto *p, const struct model *m, struct task *t, enum ev_class class, bool nest)
 {
-	struct lanes *l = &t->lanes[class * 2 + !nest];
+	u32 kind = class * 2 + !nest;
+	struct lanes *l = &t->lanes[kind];
 	struct lane *bigger;
+	struct track_desc d;
 	char name[64];
 
 	if (l->n == LANES_MAX)
@@ -171,11 +175,10 @@ static struct lane *new_lane(struct perfetto *p, const struct model *m, struct t
 		l->lane = bigger;
 	}
 	snprintf(name, sizeof(name), l->n ? "%s%s %u" : "%s%s", lane_name(class), nest ? "" : " in flight", l->n + 1);
-	l->lane[l->n] = (struct lane){.track = perfetto__new_track(p)};
-	perfetto__describe(p, &(struct track_desc){.uuid = l->lane[l->n].track,
-				      .parent = thread_track(p, m, t),
-				      .name = name,
-				      .rank = (u32)(class * 2 + !nest) * LANES_MAX + l->n});
+	d = (struct track_desc){.parent = thread_track(p, m, t), .name = name, .rank = kind * LANES_MAX + l->n};
+	d.uuid = perfetto__new_track(p);
+	perfetto__describe(p, &d);
+	l->lane[l->n] = (struct lane){.track = d.uuid};
 	return &l->lane[l->n++];
 }
 

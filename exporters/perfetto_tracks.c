@@ -25,8 +25,8 @@ static void describe_owner(struct pb *b, const struct track_desc *d)
 	} else if (d->tgid) {
 		mark = pb__begin(b, TRACK_PROCESS);
 		pb__uint(b, PROCESS_DESC_PID, d->tgid);
-		if (d->name)
-			pb__str(b, PROCESS_DESC_NAME, d->name);
+		if (d->process_name)
+			pb__str(b, PROCESS_DESC_NAME, d->process_name);
 		pb__end(b, mark);
 	}
 }
@@ -48,7 +48,7 @@ void perfetto__describe(struct perfetto *p, const struct track_desc *d)
 	size_t mark = pb__begin(b, PACKET_TRACK_DESCRIPTOR);
 
 	pb__uint(b, TRACK_UUID, d->uuid);
-	if (d->name && !d->tgid)
+	if (d->name)
 		pb__str(b, TRACK_NAME, d->name);
 	if (d->parent != TRACKS_ROOT)
 		pb__uint(b, TRACK_PARENT, d->parent);
@@ -69,15 +69,29 @@ u64 perfetto__process_track(struct perfetto *p, const struct model *m)
 	u32 game = model__game(m);
 	const struct process *process = game ? model__find_process(m, game) : NULL;
 
+	struct track_desc d = {.tgid = game, .name = "redframe"};
+
 	if (p->process_track)
 		return p->process_track;
-	p->process_track = perfetto__new_track(p);
-	perfetto__describe(p, &(struct track_desc){.uuid = p->process_track,
-				      .tgid = game,
-				      .name = process && process->name[0] ? process->name
-					      : game                      ? NULL
-									  : "game"});
+	if (process && process->name[0])
+		d.process_name = process->name;
+	d.uuid = p->process_track = perfetto__new_track(p);
+	perfetto__describe(p, &d);
 	return p->process_track;
+}
+
+#define RANK_COUNTERS 1000 /* after all else */
+
+u64 perfetto__counter(
+	struct perfetto *p, const struct model *m, const char *name, enum counter_unit unit, const char *unit_name)
+{
+	struct track_desc d = {.name = name, .counter = true, .unit = unit, .unit_name = unit_name};
+
+	d.parent = perfetto__process_track(p, m);
+	d.uuid = perfetto__new_track(p);
+	d.rank = RANK_COUNTERS + (u32)d.uuid;
+	perfetto__describe(p, &d);
+	return d.uuid;
 }
 
 void perfetto__event_begin(struct perfetto *p, u64 ts, enum track_event_type type, u64 track)
