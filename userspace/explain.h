@@ -11,15 +11,28 @@
 struct part {
 	enum cause cause;
 	u64 ns;
-	s64 excess_ns;	  /* over the rolling median of this cause in normal frames of the stream */
-	u32 count;	  /* events */
-	const char *what; /* path, lock, mapping, call, function; NULL */
-	u64 bytes, cold_bytes; /* 0: does not apply */
-	u32 major, minor;	/* faults */
-	u32 samples;	  /* what a statement about code rests on */
-	u32 who_tid;	  /* the other thread; 0: none */
-	const char *who;  /* its name, with the process where it is not the game's */
-	const char *detail; /* words for the sentence: "another CPU was idle", …; NULL */
+	s64 excess_ns;              /* over the rolling median of this cause in normal frames of the stream */
+	u32 count;                  /* events */
+	const char *what;           /* path, lock, mapping, call, function; NULL */
+	u64 bytes, cold_bytes;      /* 0: does not apply */
+	u32 major, minor;           /* faults */
+	u32 samples;                /* what a statement about code rests on */
+	u32 who_tid;                /* the other thread; 0: none */
+	const char *who;            /* its name, with the process where it is not the game's */
+	const char *detail;         /* words for the sentence: "another CPU was idle", …; NULL */
+	const char *where;          /* the function it happened in; NULL where not known */
+	u32 who_others;             /* further threads that did the same part of it */
+	u32 copied;                 /* faults that copied a page on write */
+	u64 blocked_ns;             /* of ns: off the CPU; of reads and faults the device's share */
+	u64 from, to;               /* file offsets, from < to; both 0: does not apply */
+	u64 latency_ns;             /* cpu_wait: wakeup latency, while no other thread had the CPU */
+	u64 idle_elsewhere_ns;      /* cpu_wait: while another CPU was idle */
+	u64 longest_ns;             /* the longest single stretch */
+	bool cycle;                 /* `who` in the end waits for this thread */
+	u16 sys;                    /* system call, our id; SYS_NONE */
+	u8 kind;                    /* enum ev_kind of the record it comes from; 0: none */
+	u8 lock;                    /* enum lock_kind */
+	u32 order;                  /* among the rows of its level, by time */
 	const struct part *because; /* what `who` did meanwhile, largest first */
 	u32 n_because;
 };
@@ -27,7 +40,7 @@ struct part {
 /* One stretch of the frame in time order: the "why" lane. */
 struct stretch {
 	u64 start, end;
-	u32 part; /* index into parts */
+	u32 part;     /* index into parts */
 	u64 waker_ts; /* when who_tid ended it; 0: not by a thread */
 	u32 waker_tid;
 };
@@ -35,11 +48,18 @@ struct stretch {
 struct verdict {
 	struct frame frame;
 	bool slow;
-	bool unsure;	  /* records were lost in it: sentence says what */
-	u64 typical_ns;	  /* rolling median of the stream's normal frames; 0: too few yet */
+	bool unsure;    /* records were lost in it: sentence says what */
+	bool forgotten; /* it was so long that its beginning was given up (report.cut) */
+	u64 typical_ns; /* rolling median of the stream's normal frames; 0: too few yet */
 	u64 budget_ns;
-	const char *sentence; /* NULL for a frame that is not slow */
-	const struct part *parts; /* by excess, largest first; sums to the frame to the nanosecond. Not slow: may be 0 */
+	bool warm_up;                           /* too few frames yet: the budget is the baseline */
+	u64 allocs, alloc_bytes, alloc_largest; /* by the frame's thread */
+	u64 typical_allocs;
+	const char *alloc_where; /* function that asked for the largest; NULL */
+	u32 not_followed;        /* waits whose reasons were too many to keep */
+	const char *sentence;    /* NULL for a frame that is not slow */
+	const struct part
+		*parts; /* by excess, largest first; sums to the frame to the nanosecond. Not slow: may be 0 */
 	u32 n_parts;
 	const struct stretch *stretches;
 	u32 n_stretches;
@@ -48,19 +68,42 @@ struct verdict {
 /* The whole recording. */
 struct report {
 	u64 frames, slow;
-	u64 budget_ns; /* of the last frame where it is auto */
+	u64 budget_ns;           /* of the last frame where it is auto */
 	const char *budget_from; /* "option", "auto" */
 	double mean_ns;
 	u64 p50, p95, p99, p999, max;
 	double low1_fps, low01_fps; /* 1 % low and 0.1 % low */
 	u64 over_budget_ns;
-	s64 excess_ns[CAUSE_COUNT]; /* of slow frames */
+	s64 excess_ns[CAUSE_COUNT]; /* of slow frames; each at least 0 */
+	u64 unsure;                 /* slow frames in which records were lost */
+	bool exact;                 /* percentiles are exact; else within 0.1 % (docs/attribution.md) */
+	u64 late;                   /* records far out of order, left out */
+	u64 cut;                    /* frames were so long that memory forgot their beginning before this ts; 0: none */
+	const struct pattern *patterns; /* by total excess, largest first */
+	u32 n_patterns;
+	u64 other_patterns; /* slow frames that found no room among them */
+};
+
+/* Hitches with the same cause, thing and thread. */
+struct pattern {
+	const char *text; /* as in the sentence, without figures */
+	enum cause cause; /* at the end of the chain */
+	u64 count;
+	s64 excess_ns;             /* total */
+	u64 worst_ns, worst_frame; /* the frame's duration and number */
+	u64 period_ns;             /* they come every … ; 0: not regular */
+	u64 first, last;           /* ends of the first and last such frame */
+	u64 first_visits;          /* of count: within 2 s of the first time that their scene was seen */
+	u64 key;
 };
 
 enum budget_from { BUDGET_AUTO, BUDGET_OPTION };
 struct explain_options {
 	enum budget_from from;
 	u64 budget_ns;
+	bool every_frame; /* parts, stretches and a sentence for frames that are not slow too */
+	bool has_frame;   /* the same for the frames of this number only */
+	u64 frame;
 };
 
 struct explain;

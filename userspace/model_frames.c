@@ -154,7 +154,7 @@ static void boundary(struct model *m, struct mstream *s, const struct ev_frame *
 		close_frame(m, s, rec, rec->mark == FRAME_BEGIN ? s->number : rec->number);
 	m->stats.counts[CLASS_FRAME]++;
 	s->open = true;
-	s->start = rec->hdr.ts;
+	s->start = s->s.open_since = rec->hdr.ts;
 	s->number = rec->number;
 	s->s.tid = rec->hdr.tid;
 }

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "because.h"
+
+#define ROOT_CHILDREN 1024u /* things of the frame itself that are told apart; then by cause only */
+#define PAGE          4096u
+
+void tally__add(struct tally *t, u64 id, u64 n)
+{
+	int least = 0;
+
+	for (int i = 0; i < TALLY; i++) {
+		if (t->id[i] == id || !t->n[i]) {
+			t->id[i] = id;
+			t->n[i] += n;
+			return;
+		}
+		if (t->n[i] < t->n[least])
+			least = i;
+	}
+	t->id[least] = id;
+	t->n[least] += n;
+}
+
+u64 tally__top(const struct tally *t, u64 *n)
+{
+	int top = 0;
+
+	for (int i = 1; i < TALLY; i++)
+		if (t->n[i] > t->n[top])
+			top = i;
+	if (n)
+		*n = t->n[top];
+	return t->n[top] ? t->id[top] : 0;
+}
+
+/* ---- nodes ---- */
+
+static u32 *slot_of(const struct tree *tree, u32 parent, enum cause cause, u64 what, u64 group)
+{
+	u32 i = hash64(what ^ hash64(group ^ hash64((u64)parent << 8 | cause))) & (tree->n_slots - 1);
+
+	while (tree->slots[i]) {
+		const struct node *n = &tree->nodes[tree->slots[i]];
+
+		if (n->parent == parent && n->cause == (s8)cause && n->what == what && n->group == group)
+			break;
+		i = (i + 1) & (tree->n_slots - 1);
+	}
+	return &tree->slots[i];
+}
+
+static u32 node_new(struct tree *tree, u32 parent, enum cause cause, u64 what, u64 group)
+{
+	struct node *p = &tree->nodes[parent];
+	struct node *n = &tree->nodes[tree->n];
+
+	memset(n, 0, sizeof(*n));
+	n->parent = parent;
+	n->cause = cause;
+	n->what = what;
+	n->group = group;
+	n->depth = tree->n ? p->depth + 1 : 0;
+	n->key = tree->n ? hash64(p->key ^ hash64(group ^ hash64((u64)n->depth << 8 | (u8)cause))) : 0;
+	n->from = ~0ULL;
+	if (!tree->n)
+		return tree->n++;
+	if (p->last_child)
+		tree->nodes[p->last_child].next = tree->n;
+	else
+		p->child = tree->n;
+	p->last_child = tree->n;
+	return tree->n++;
+}
+
+/* The child of parent for these; 0 where the frame has too many already (never for what the frame itself did). */
+static u32 child(struct tree *tree, u32 parent, enum cause cause, u64 what, u64 group)
+{
+	u32 *slot = slot_of(tree, parent, cause, what, group);
+
+	if (*slot)
+		return *slot;
+	if (!parent && tree->n_things > ROOT_CHILDREN) {
+		slot = slot_of(tree, 0, cause, 0, 0);
+		if (*slot)
+			return *slot;
+		what = group = 0;
+	} else if (parent && tree->n >= BECAUSE_NODES - CAUSE_COUNT - 1) {
+		return 0;
+	}
+	*slot = node_new(tree, parent, cause, what, group);
+	tree->nodes[*slot].slot = slot - tree->slots;
+	tree->n_things += !parent;
+	return *slot;
+}
+
+static int reset(struct tree *tree)
+{
+	if (!tree->nodes) {
+		tree->n_slots = 4 * BECAUSE_NODES;
+		tree->nodes = malloc((BECAUSE_NODES + ROOT_CHILDREN) * sizeof(*tree->nodes));
+		tree->slots = calloc(tree->n_slots, sizeof(*tree->slots));
+		if (!tree->nodes || !tree->slots)
+			return -ENOMEM;
+	} else {
+		/* only the slots in use are cleared: a frame has few nodes as a rule */
+		for (u32 i = 1; i < tree->n; i++)
+			tree->slots[tree->nodes[i].slot] = 0;
+	}
+	return 0;
+}
+
+/* ---- what a piece is about ---- */
+
+static bool is_file_kind(u8 kind)
+{
+	return kind >= EV_FILE_READ && kind <= EV_FILE_SYNC;
+}
+
+/* Pieces with the same key are one thing: a file, a mapping, a lock, a system call. */
+static u64 what_key(const struct piece *p)
+{
+	const struct span *s = p->span;
+
+	if (p->cause == CAUSE_CPU_WAIT || p->cause == CAUSE_CODE || p->cause == CAUSE_INTERRUPT)
+		return 0;
+	if (!s)
+		return p->off ? p->off->sys : 0;
+	if (s->kind == EV_FAULT)
+		return (u64)s->kind << 56 | s->what;
+	if (is_file_kind(s->kind))
+		return s->what ? (u64)s->kind << 56 | s->what : hash64(s->ino ^ hash64(s->dev));
+	if (s->kind == EV_LOCK_WAIT)
+		return lock__object(s->lock, s->addr);
+	return s->kind == EV_SYSCALL ? s->sys : 0;
+}
+
+static bool is_game(const struct model *m, u32 tid)
+{
+	const struct thread *t = model__find_thread(m, tid);
+
+	return t && t->game;
+}
+
+/* Whom a blocked thread waited for: who held the lock, else who woke it. */
+static u32 other_thread(const struct tree *tree, const struct piece *p, u32 self)
+{
+	u32 waker = p->off->waker, who = 0;
+
+	switch (p->cause) {
+	case CAUSE_LOCK_WAIT:
+	case CAUSE_THREAD_WAIT:
+		if (p->span && p->span->kind == EV_LOCK_WAIT)
+			who = p->span->owner ? p->span->owner : p->span->waker;
+		if (!who)
+			who = waker;
+		break;
+	case CAUSE_IO_WAIT:
+		who = waker;
+		break;
+	case CAUSE_SLEEP:
+		break;
+	default: /* the kernel's own workers complete I/O; a thread of the game held a lock of the address space */
+		who = is_game(tree->m, waker) || p->cause == CAUSE_UNEXPLAINED ? waker : 0;
+	}
+	return who == self ? 0 : who;
+}
+
+/* ---- adding a piece to its node ---- */
+
+static void add_fault(struct node *n, const struct span *s)
+{
+	n->bytes += PAGE;
+	if (s->flags & FAULT_MAJOR)
+		n->major++;
+	else
+		n->minor++;
+	if ((s->flags & FAULT_PRESENT) && (s->flags & FAULT_WRITE))
+		n->copied++;
+}
+
+static void add_event(struct node *n, const struct span *s)
+{
+	n->count++;
+	if (s->kind == EV_FAULT) {
+		add_fault(n, s);
+		return;
+	}
+	n->bytes += s->bytes;
+	n->cold += s->cold;
+	if (is_file_kind(s->kind) && s->kind != EV_FILE_META && s->offset != FILE_NO_OFFSET && s->bytes) {
+		n->from = min(n->from, s->offset);
+		n->to = max(n->to, s->offset + s->bytes);
+	}
+}
+
+/* One event counts once, in however many pieces it lies. */
+static void count_piece(struct node *n, const struct piece *p)
+{
+	if (p->cause == CAUSE_CPU_WAIT) {
+		n->count += p->off != n->last_off;
+	} else if (p->span) {
+		if (p->span != n->last_span)
+			add_event(n, p->span);
+		n->last_span = p->span;
+	} else if (!p->off || p->off != n->last_off) {
+		n->count++;
+	}
+	if (p->off)
+		n->last_off = p->off;
+}
+
+static void add_piece(struct node *n, const struct piece *p)
+{
+	u64 ns = p->end - p->start;
+
+	count_piece(n, p);
+	n->ns += ns;
+	if (p->phase == PHASE_BLOCKED)
+		n->blocked_ns += ns;
+	if (ns > n->longest_ns) {
+		n->longest_ns = ns;
+		n->span = p->span;
+		n->off = p->off;
+	}
+}
+
+/* Who had the CPU while a thread queued for it. */
+static void add_cpu_wait(const struct tree *tree, struct node *n, const struct piece *p)
+{
+	const struct fifo *f = timeline__cpu(tree->t, p->off->wait_cpu);
+	u64 taken = 0;
+
+	for (u32 i = f ? fifo__after(f, p->start) : 0; f && i < f->n; i++) {
+		const struct slot *s = fifo__at(f, i);
+		u64 from = max(s->start, p->start), to = min(s->end, p->end);
+
+		if (s->start >= p->end)
+			break;
+		if (!s->tid || from >= to)
+			continue;
+		tally__add(&n->who, s->tid, to - from);
+		taken += to - from;
+	}
+	n->latency_ns += p->end - p->start - min(taken, p->end - p->start);
+	if (timeline__idle_elsewhere(tree->t, p->off->wait_cpu, p->start, p->end))
+		n->idle_elsewhere_ns += p->end - p->start;
+}
+
+static void add_samples(const struct tree *tree, struct node *n, const struct line *l, const struct piece *p)
+{
+	const struct fifo *f = &l->samples;
+
+	for (u32 i = fifo__after(f, p->start ? p->start - 1 : 0); i < f->n; i++) {
+		const struct sample *s = fifo__at(f, i);
+		const struct symbol *sym;
+
+		if (s->ts >= p->end)
+			break;
+		sym = model__symbol(tree->m, s->ip);
+		n->samples++;
+		tally__add(&n->code, sym ? sym->addr : s->ip, 1);
+	}
+}
+
+static int add_moment(struct tree *tree, const struct piece *p, u32 node, u32 waker)
+{
+	struct moment *last = tree->n_moments ? &tree->moments[tree->n_moments - 1] : NULL;
+
+	if (last && last->node == node && !last->waker) {
+		last->end = p->end;
+	} else {
+		if (tree->n_moments == tree->cap_moments) {
+			u32 cap = tree->cap_moments ? tree->cap_moments * 2 : 256;
+			struct moment *m = realloc(tree->moments, cap * sizeof(*m));
+
+			if (!m)
+				return -ENOMEM;
+			tree->moments = m;
+			tree->cap_moments = cap;
+		}
+		last = &tree->moments[tree->n_moments++];
+		*last = (struct moment){.start = p->start, .end = p->end, .node = node};
+	}
+	last->waker = waker;
+	last->waker_ts = waker ? p->off->wake : 0;
+	return 0;
+}
+
+/* ---- the recursion ---- */
+
+static int account(struct tree *tree, u32 parent, u32 tid, u64 start, u64 end);
+
+static bool on_path(const struct tree *tree, int depth, u32 tid)
+{
+	for (int i = 0; i <= depth; i++)
+		if (tree->path[i] == tid)
+			return true;
+	return false;
+}
+
+static int follow(struct tree *tree, u32 node, int depth, u32 who, const struct piece *p)
+{
+	struct node *n = &tree->nodes[node];
+
+	tally__add(&n->who, who, p->end - p->start);
+	if (on_path(tree, depth, who)) {
+		n->cycle = true;
+		return 0;
+	}
+	if (depth == BECAUSE_DEPTH || p->end - p->start < BECAUSE_MIN_NS)
+		return 0;
+	return account(tree, node, who, p->start, p->end);
+}
+
+static int account_piece(struct tree *tree, u32 parent, const struct line *l, u32 tid, const struct piece *p)
+{
+	int depth = tree->nodes[parent].depth;
+	u32 who = p->phase == PHASE_BLOCKED ? other_thread(tree, p, tid) : 0;
+	u32 node = child(tree, parent, p->cause, what_key(p), who ? thread__group(tree->m, who) : 0);
+	struct node *n = &tree->nodes[node];
+	int err = 0;
+
+	if (!node) {
+		tree->not_followed++;
+		return 0;
+	}
+	add_piece(n, p);
+	n->foreign = !is_game(tree->m, tid);
+	tree->lost |= !depth && p->lost;
+	if (tree->detail && p->cause == CAUSE_CPU_WAIT)
+		add_cpu_wait(tree, n, p);
+	if (tree->detail && p->cause == CAUSE_CODE && l)
+		add_samples(tree, n, l, p);
+	if (tree->detail && !depth)
+		err = add_moment(tree, p, node, p->phase == PHASE_BLOCKED ? p->off->waker : 0);
+	if (!err && who)
+		err = follow(tree, node, depth, who, p);
+	return err;
+}
+
+static int account(struct tree *tree, u32 parent, u32 tid, u64 start, u64 end)
+{
+	int depth = tree->nodes[parent].depth;
+	struct partition *cut = &tree->cuts[depth];
+	const struct line *l = timeline__line(tree->t, tid);
+	int err = partition__cut(cut, tree->t, l, start, end);
+
+	tree->path[depth] = tid;
+	for (u32 i = 0; !err && i < cut->n; i++)
+		err = account_piece(tree, parent, l, tid, &cut->pieces[i]);
+	return err;
+}
+
+static void add_allocations(struct tree *tree, u32 tid, u64 start, u64 end)
+{
+	const struct line *l = timeline__line(tree->t, tid);
+
+	for (u32 i = l ? fifo__after(&l->allocs, start) : 0; l && i < l->allocs.n; i++) {
+		const struct allocation *a = fifo__at(&l->allocs, i);
+
+		if (a->ts > end)
+			break;
+		tree->alloc_calls += a->calls;
+		tree->alloc_bytes += a->bytes;
+		if (a->largest > tree->alloc_largest) {
+			tree->alloc_largest = a->largest;
+			tree->alloc_caller = a->caller;
+		}
+	}
+}
+
+int tree__build(
+	struct tree *tree, const struct timeline *t, const struct model *m, u32 tid, u64 start, u64 end, bool detail)
+{
+	int err = reset(tree);
+
+	if (err)
+		return err;
+	tree->t = t;
+	tree->m = m;
+	tree->detail = detail;
+	tree->n = tree->n_things = tree->n_moments = tree->not_followed = 0;
+	tree->lost = false;
+	tree->alloc_bytes = tree->alloc_largest = tree->alloc_caller = tree->alloc_calls = 0;
+	node_new(tree, 0, CAUSE_NONE, 0, 0);
+	tree->nodes[0].ns = end - start;
+	add_allocations(tree, tid, start, end);
+	return account(tree, 0, tid, start, end);
+}
+
+void tree__free(struct tree *tree)
+{
+	for (int i = 0; i <= BECAUSE_DEPTH; i++)
+		partition__free(&tree->cuts[i]);
+	free(tree->nodes);
+	free(tree->slots);
+	free(tree->moments);
+	memset(tree, 0, sizeof(*tree));
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ *
+ * A frame's pieces, summed up by cause, thing and other thread; and under each wait the same of the thread that was
+ * waited for, over the time of the wait, and so on: a tree.
+ */
+#ifndef REDFRAME_BECAUSE_H
+#define REDFRAME_BECAUSE_H
+
+#include "partition.h"
+
+#define BECAUSE_DEPTH  4      /* how many threads down a wait is followed */
+#define BECAUSE_NODES  4096u  /* of one frame; beyond, the reasons of further waits are left out and counted */
+#define BECAUSE_MIN_NS 20000u /* shorter waits are not opened up */
+#define TALLY          8
+
+/* The largest few of many, by a running count: what has most is right, the tail is approximate. */
+struct tally {
+	u64 id[TALLY], n[TALLY];
+};
+void tally__add(struct tally *t, u64 id, u64 n);
+u64 tally__top(const struct tally *t, u64 *n); /* the id with most; 0 where nothing was added */
+
+struct node {
+	u32 parent, child, last_child, next; /* 0: none; node 0 is the frame itself */
+	u32 slot;                            /* where the hash table has it */
+	s8 cause;
+	u8 depth;
+	bool foreign; /* of a thread of another process: only its scheduling is recorded */
+	bool cycle;   /* the other thread waits, in the end, for this one */
+	u64 what;     /* tells things apart within a frame: see because.c */
+	u64 group;    /* thread__group of the other thread */
+	u64 key;      /* tells it from others across frames: for the baseline */
+	u64 ns;
+	s64 excess;
+	u64 left; /* of its typical time not yet deducted */
+	u32 count;
+	u32 major, minor, copied; /* faults; copied: the page was there and was written to */
+	u64 bytes, cold;
+	u64 from, to;          /* file offsets read; from > to: none */
+	u64 blocked_ns;        /* of ns: off the CPU */
+	u64 latency_ns;        /* CPU_WAIT: after a wakeup, while nobody or idle had the CPU */
+	u64 idle_elsewhere_ns; /* CPU_WAIT: while another CPU was idle */
+	u64 longest_ns;
+	const struct span *span, *last_span; /* of the longest piece: names come from it */
+	const struct off *off, *last_off;
+	struct tally who;  /* other threads by ns */
+	struct tally code; /* CODE: symbol addresses by samples */
+	u32 samples;
+};
+
+/* A piece of the frame with the node of depth 1 that it went to. */
+struct moment {
+	u64 start, end, waker_ts;
+	u32 node, waker;
+};
+
+struct tree {
+	struct node *nodes;
+	u32 n, n_things; /* nodes; those of the frame itself */
+	u32 *slots;      /* hash table of node indexes, n_slots a power of 2 */
+	u32 n_slots;
+	struct moment *moments;
+	u32 n_moments, cap_moments;
+	u32 not_followed; /* waits whose reasons did not fit */
+	u64 alloc_bytes, alloc_largest, alloc_caller;
+	u32 alloc_calls;
+	bool lost; /* a piece of the frame lies where records were lost */
+
+	/* while it is built */
+	const struct timeline *t;
+	const struct model *m;
+	bool detail;
+	u32 path[BECAUSE_DEPTH + 1];
+	struct partition cuts[BECAUSE_DEPTH + 1];
+};
+
+/* Of [start, end) on thread tid. With detail also what only a slow frame's verdict needs: who had the CPU, samples,
+ * moments. Nodes point into the timeline. 0 or -ENOMEM. */
+int tree__build(
+	struct tree *tree, const struct timeline *t, const struct model *m, u32 tid, u64 start, u64 end, bool detail);
+void tree__free(struct tree *tree);
+
+#define each_child(tree, of, i) for (u32 i = (tree)->nodes[of].child; i; i = (tree)->nodes[i].next)
+
+#endif

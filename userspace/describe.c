@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "describe.h"
+#include "strings.h"
+#include "syscalls.h"
+
+static const char *file_kind(u32 mode)
+{
+	if (S_ISFIFO(mode))
+		return "a pipe";
+	if (S_ISSOCK(mode))
+		return "a socket";
+	if (S_ISCHR(mode))
+		return "a device";
+	return mode && !(mode & S_IFMT) ? "an eventfd or the like" : NULL;
+}
+
+static const char *file_name(struct arena *a, const struct tree *tree, const struct model *m, const struct span *s)
+{
+	const char *path = intern__text(&tree->t->names, s->what);
+
+	if (!path)
+		path = model__path(m, s->dev, s->ino);
+	if (path && *path)
+		return arena__text(a, path);
+	path = file_kind(s->mode);
+	if (path || !s->ino)
+		return path;
+	return arena__fmt(a, "file with inode %llu", (unsigned long long)s->ino);
+}
+
+static const char *call_name(struct arena *a, u16 sys)
+{
+	char buf[48];
+
+	return sys == SYS_NONE ? NULL : arena__text(a, syscall__name(sys, buf, sizeof(buf)));
+}
+
+static const char *memory_call(struct arena *a, const struct span *s)
+{
+	char name[48], bytes[32];
+
+	return arena__fmt(
+		a, "%s %s", syscall__name(s->sys, name, sizeof(name)), fmt__bytes(bytes, sizeof(bytes), s->bytes));
+}
+
+static const char *interrupt_name(struct arena *a, const struct span *s)
+{
+	static const char *const vecs[] = {"high tasklet", "timer", "network send", "network receive", "block", "poll",
+		"tasklet", "scheduler", "hrtimer", "RCU"}; /* enum of include/linux/interrupt.h */
+
+	if (s->kind == EV_IRQ)
+		return arena__fmt(a, "irq %u", s->flags);
+	return s->flags < ARRAY_SIZE(vecs) ? arena__fmt(a, "softirq: %s", vecs[s->flags]) : "softirq";
+}
+
+static const char *lock_name(struct arena *a, const struct model *m, const struct span *s)
+{
+	char name[300];
+
+	if (s->lock == LOCK_MANY)
+		return lock__word(s->lock);
+	lock__name(m, s->lock, s->addr, name, sizeof(name));
+	return arena__text(a, name);
+}
+
+static const char *span_name(
+	struct part *p, struct arena *a, const struct tree *tree, const struct model *m, const struct span *s)
+{
+	switch (s->kind) {
+	case EV_FAULT:
+		return arena__text(a, intern__text(&tree->t->names, s->what) ?: "unknown memory");
+	case EV_LOCK_WAIT:
+		p->lock = s->lock;
+		return lock_name(a, m, s);
+	case EV_FILE_READ:
+	case EV_FILE_WRITE:
+	case EV_FILE_META:
+	case EV_FILE_SYNC:
+		return file_name(a, tree, m, s);
+	case EV_MEM_CALL:
+		return memory_call(a, s);
+	case EV_IRQ:
+	case EV_SOFTIRQ:
+		return interrupt_name(a, s);
+	case EV_SYSCALL:
+		return call_name(a, s->sys);
+	}
+	return NULL;
+}
+
+static const char *unexplained_reason(const struct node *n)
+{
+	if (n->off && n->off->flags & OFF_DEAD)
+		return "the thread had ended";
+	if (n->off && n->off->flags & OFF_LOST)
+		return "off the CPU since before anything of it was recorded";
+	if (n->off && n->foreign)
+		return "asleep: of other processes only the scheduling is recorded";
+	return n->off ? "off the CPU for no recorded reason" : "records were lost";
+}
+
+static int describe_code(struct part *p, struct arena *a, const struct model *m, const struct node *n)
+{
+	u64 hits, top = tally__top(&n->code, &hits);
+	char name[256];
+
+	if (!n->samples || !function__name(m, top, name, sizeof(name)))
+		return 0;
+	p->what = p->where = arena__text(a, name);
+	p->detail = arena__fmt(a, "%llu of %u samples", (unsigned long long)hits, n->samples);
+	return p->what && p->detail ? 0 : -ENOMEM;
+}
+
+static int describe_cpu_wait(struct part *p, struct arena *a, const struct node *n)
+{
+	char idle[32], latency[32];
+
+	p->what = p->who;
+	if (n->idle_elsewhere_ns > n->ns / 10)
+		p->detail = arena__fmt(
+			a, "another CPU was idle for %s of it", fmt__ns(idle, sizeof(idle), n->idle_elsewhere_ns));
+	else if (n->latency_ns > n->ns / 10)
+		p->detail = arena__fmt(
+			a, "%s of it until its CPU took it up", fmt__ns(latency, sizeof(latency), n->latency_ns));
+	return 0;
+}
+
+static u32 others(const struct tally *t)
+{
+	u32 n = 0;
+
+	for (int i = 0; i < TALLY; i++)
+		n += !!t->n[i];
+	return n ? n - 1 : 0;
+}
+
+static int describe_who(struct part *p, struct arena *a, const struct model *m, const struct node *n)
+{
+	char name[160];
+
+	p->who_tid = tally__top(&n->who, NULL);
+	if (!p->who_tid)
+		return 0;
+	p->who_others = others(&n->who);
+	thread__name(m, p->who_tid, name, sizeof(name));
+	p->who = arena__text(a, name);
+	return p->who ? 0 : -ENOMEM;
+}
+
+static void describe_span(
+	struct part *p, struct arena *a, const struct tree *tree, const struct model *m, const struct node *n)
+{
+	const struct span *s = n->span;
+	char name[256];
+
+	p->what = s ? span_name(p, a, tree, m, s) : n->off ? call_name(a, n->off->sys) : NULL;
+	p->sys = s ? s->sys : n->off ? n->off->sys : SYS_NONE;
+	p->kind = s ? s->kind : 0;
+	if (s && s->kind == EV_FAULT && function__name(m, s->ip, name, sizeof(name)))
+		p->where = arena__text(a, name);
+	if (n->from < n->to) {
+		p->from = n->from;
+		p->to = n->to;
+	}
+	if (n->cycle)
+		p->detail = "a cycle: it waits, in the end, for this thread";
+}
+
+int describe__node(
+	struct part *p, struct arena *a, const struct tree *tree, const struct model *m, const struct node *n)
+{
+	int err = describe_who(p, a, m, n);
+
+	if (err)
+		return err;
+	if (n->cause == CAUSE_CODE)
+		return describe_code(p, a, m, n);
+	if (n->cause == CAUSE_CPU_WAIT)
+		return describe_cpu_wait(p, a, n);
+	describe_span(p, a, tree, m, n);
+	if (n->cause == CAUSE_UNEXPLAINED && !p->what)
+		p->detail = unexplained_reason(n);
+	return 0;
+}

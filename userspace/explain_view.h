@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ *
+ * What `explain` prints, and `record` at its end: verdicts are handed over one by one, the worst are kept as text, and
+ * the whole is printed once the recording is read. Memory: the kept frames only; JSON of all goes through a temporary
+ * file.
+ */
+#ifndef REDFRAME_EXPLAIN_VIEW_H
+#define REDFRAME_EXPLAIN_VIEW_H
+
+#include <stdio.h>
+
+#include "explain.h"
+#include "strings.h"
+
+struct view_options {
+	bool json;
+	bool all;       /* every slow frame, in order of time; else the worst `worst` ones, worst first */
+	u64 worst;      /* at most 10000 are kept */
+	bool has_frame; /* that frame's parts and timeline instead of the worst */
+	u64 frame;
+	bool colour;
+};
+
+struct view;
+struct view *view__new(const struct view_options *o); /* NULL: errno says why */
+void view__free(struct view *view);
+/* For struct replay's `verdict`: arg is the view. */
+void view__verdict(const struct verdict *v, const struct model *m, void *arg);
+struct recording;
+/* r may be NULL. 0 or -errno: the first error, also of handing over. */
+int view__print(
+	struct view *view, FILE *to, const struct model *m, const struct report *r, const struct recording *rec);
+/* frames printed or kept; with has_frame 0 means that there is no such frame */
+u64 view__frames(const struct view *view);
+
+/* explain_text.c. All escape what came from the game. */
+void text__frame(struct str *s, const struct verdict *v, const struct model *m, bool colour);
+void text__timeline(struct str *s, const struct verdict *v, const struct model *m, bool colour);
+void text__summary(
+	struct str *s, const struct report *r, const struct model *m, const struct recording *rec, bool colour);
+void text__patterns(struct str *s, const struct report *r);
+extern const char explain_formulas[];
+
+/* explain_json.c: one element of slow_frames; and what stands before and after them */
+void json__frame(struct str *s, const struct verdict *v, const struct model *m);
+void json__head(struct str *s, const struct report *r, const struct model *m, const struct recording *rec);
+void json__tail(struct str *s, const struct report *r);
+
+#endif

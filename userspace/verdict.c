@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "describe.h"
+#include "verdict.h"
+
+#define FOLD_SHARE 1000u  /* things below 1/1000 of their parent … */
+#define FOLD_NS    20000u /* … or below 20 µs are folded by cause */
+#define MAX_ROWS   64u    /* rows of one level */
+
+struct builder {
+	struct arena *a;
+	const struct tree *tree;
+	const struct model *m;
+	u32 *row_of; /* node of depth 1 → index before sorting */
+};
+
+/* ---- folding: many nodes, few rows ---- */
+
+static void merge_into(struct part *to, const struct node *n)
+{
+	to->ns += n->ns;
+	to->excess_ns += n->excess;
+	to->count += n->count;
+	to->bytes += n->bytes;
+	to->cold_bytes += n->cold;
+	to->major += n->major;
+	to->minor += n->minor;
+	to->copied += n->copied;
+	to->samples += n->samples;
+	to->blocked_ns += n->blocked_ns;
+	to->latency_ns += n->latency_ns;
+	to->idle_elsewhere_ns += n->idle_elsewhere_ns;
+	to->longest_ns = max(to->longest_ns, n->longest_ns);
+	to->cycle |= n->cycle;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	const struct node *x = *(const struct node *const *)a, *y = *(const struct node *const *)b;
+
+	if (x->ns != y->ns)
+		return x->ns > y->ns ? -1 : 1;
+	return x < y ? -1 : x > y;
+}
+
+static int by_excess(const void *a, const void *b)
+{
+	const struct part *x = a, *y = b;
+
+	if (x->excess_ns != y->excess_ns)
+		return x->excess_ns > y->excess_ns ? -1 : 1;
+	if (x->ns != y->ns)
+		return x->ns > y->ns ? -1 : 1;
+	return x->cause != y->cause ? (x->cause < y->cause ? -1 : 1) : x->order < y->order ? -1 : x->order > y->order;
+}
+
+static const struct node **list_children(struct builder *b, u32 of, u32 *n)
+{
+	const struct node **list;
+
+	*n = 0;
+	each_child(b->tree, of, i)(*n)++;
+	list = arena__get(b->a, (*n + 1) * sizeof(*list));
+	if (!list)
+		return NULL;
+	*n = 0;
+	each_child(b->tree, of, i) list[(*n)++] = &b->tree->nodes[i];
+	qsort(list, *n, sizeof(*list), by_size);
+	return list;
+}
+
+static struct part *folded_row(struct part *rows, u32 *n_rows, u32 *fold, enum cause cause)
+{
+	if (fold[cause] == ~0u) {
+		fold[cause] = (*n_rows)++;
+		rows[fold[cause]].cause = cause;
+		rows[fold[cause]].order = fold[cause];
+	}
+	return &rows[fold[cause]];
+}
+
+/* Whether a node is worth a row of its own. */
+static bool stands_alone(const struct node *n, u64 whole, u32 rows)
+{
+	return rows < MAX_ROWS && n->ns >= FOLD_NS && n->ns >= whole / FOLD_SHARE;
+}
+
+static int rows_of(struct builder *b, u32 of, struct part **out, u32 *n_out);
+
+static int row_from_node(struct builder *b, struct part *p, const struct node *n)
+{
+	struct part *because = NULL;
+	int err;
+
+	p->cause = n->cause;
+	merge_into(p, n);
+	err = describe__node(p, b->a, b->tree, b->m, n);
+	if (!err && n->child)
+		err = rows_of(b, n - b->tree->nodes, &because, &p->n_because);
+	p->because = because;
+	return err;
+}
+
+/* The rows for the children of a node. */
+static int rows_of(struct builder *b, u32 of, struct part **out, u32 *n_out)
+{
+	u32 n, n_rows = 0, fold[CAUSE_COUNT];
+	const struct node **list = list_children(b, of, &n);
+	struct part *rows = list ? arena__get(b->a, (min(n, MAX_ROWS) + CAUSE_COUNT) * sizeof(*rows)) : NULL;
+	int err = rows ? 0 : -ENOMEM;
+
+	memset(fold, 0xff, sizeof(fold));
+	for (u32 i = 0; !err && i < n; i++) {
+		u32 row = n_rows;
+
+		if (stands_alone(list[i], b->tree->nodes[of].ns, n_rows)) {
+			rows[row].order = row;
+			n_rows++;
+			err = row_from_node(b, &rows[row], list[i]);
+		} else {
+			struct part *p = folded_row(rows, &n_rows, fold, list[i]->cause);
+
+			merge_into(p, list[i]);
+			row = p - rows;
+		}
+		if (!of)
+			b->row_of[list[i] - b->tree->nodes] = row;
+	}
+	if (err)
+		return err;
+	qsort(rows, n_rows, sizeof(*rows), by_excess);
+	*out = rows;
+	*n_out = n_rows;
+	return 0;
+}
+
+/* ---- stretches ---- */
+
+static int fill_stretches(struct verdict *v, struct builder *b)
+{
+	const struct tree *tree = b->tree;
+	struct stretch *s = arena__get(b->a, (tree->n_moments + 1) * sizeof(*s));
+	u32 *sorted = arena__get(b->a, (v->n_parts + 1) * sizeof(*sorted)), n = 0;
+
+	if (!s || !sorted)
+		return -ENOMEM;
+	for (u32 i = 0; i < v->n_parts; i++)
+		sorted[v->parts[i].order] = i;
+	for (u32 i = 0; i < tree->n_moments; i++) {
+		const struct moment *m = &tree->moments[i];
+		u32 part = sorted[b->row_of[m->node]];
+
+		if (n && s[n - 1].part == part && !s[n - 1].waker_tid) {
+			s[n - 1].end = m->end;
+		} else {
+			s[n++] = (struct stretch){.start = m->start, .end = m->end, .part = part};
+		}
+		s[n - 1].waker_ts = m->waker_ts;
+		s[n - 1].waker_tid = m->waker;
+	}
+	v->stretches = s;
+	v->n_stretches = n;
+	return 0;
+}
+
+int verdict__fill(struct verdict *v, struct arena *a, const struct tree *tree, const struct model *m)
+{
+	struct builder b = {.a = a, .tree = tree, .m = m};
+	struct part *parts = NULL;
+	char name[256];
+	int err;
+
+	b.row_of = arena__get(a, tree->n * sizeof(u32));
+	if (!b.row_of)
+		return -ENOMEM;
+	err = rows_of(&b, 0, &parts, &v->n_parts);
+	if (err)
+		return err;
+	v->parts = parts;
+	v->allocs = tree->alloc_calls;
+	v->alloc_bytes = tree->alloc_bytes;
+	v->alloc_largest = tree->alloc_largest;
+	v->not_followed = tree->not_followed;
+	if (function__name(m, tree->alloc_caller, name, sizeof(name)))
+		v->alloc_where = arena__text(a, name);
+	return fill_stretches(v, &b);
+}
