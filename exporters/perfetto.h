@@ -25,6 +25,7 @@ enum intern_kind { INTERN_CATEGORY, INTERN_NAME, INTERN_ANNOTATION, INTERN_VALUE
 #define INTERN_SLOTS   8192u /* a power of two */
 #define INTERN_ENTRIES (INTERN_SLOTS / 2)
 #define INTERN_BYTES   (512u << 10)
+#define IID_MEMO       1024u
 #define INTERN_LONGEST 512u /* longer ones are not worth keeping */
 
 struct iid_entry {
@@ -39,6 +40,11 @@ struct iids {
 	u16 *slots;                /* iid, 0: free */
 	char *bytes;
 	size_t used;
+	struct iid_memo {
+		const void *who;
+		u64 value;
+		u64 iid;
+	} memo[IID_MEMO]; /* saves the look at the bytes of what is asked for again and again */
 };
 
 int iids__open(struct iids *in);
@@ -47,6 +53,9 @@ void iids__clear(struct iids *in);
 bool iids__nearly_full(const struct iids *in);
 /* 0 where there is no room: send the string itself */
 u64 iids__id(struct iids *in, enum intern_kind kind, const char *s, size_t n);
+/* where to remember the iid of something known by an address that lasts and a number; its iid is 0 if it is not there
+ */
+struct iid_memo *iids__memo(struct iids *in, const void *who, u64 value);
 /* writes interned_data with what the importer does not know yet */
 void iids__send(struct iids *in, struct pb *b);
 
@@ -125,14 +134,17 @@ void perfetto__slice_end(struct perfetto *p, u64 ts, u64 track);
 void perfetto__count(struct perfetto *p, u64 ts, u64 track, s64 value);
 void perfetto__count_double(struct perfetto *p, u64 ts, u64 track, double value);
 
-/* Annotations of the event that is open. A NULL name: an array's element. Text may be any bytes. */
+/* Annotations of the event that is open. Names are constants; NULL: an array's element. Text may be any bytes. */
 void perfetto__note_int(struct perfetto *p, const char *name, s64 v);
 void perfetto__note_uint(struct perfetto *p, const char *name, u64 v);
 void perfetto__note_hex(struct perfetto *p, const char *name, u64 v);
 void perfetto__note_bool(struct perfetto *p, const char *name, bool v);
 void perfetto__note_double(struct perfetto *p, const char *name, double v);
 void perfetto__note_text(struct perfetto *p, const char *name, const char *s, size_t n);
-void perfetto__note_str(struct perfetto *p, const char *name, const char *s); /* NULL: nothing */
+/* a field as its unit's words */
+void perfetto__note_word(struct perfetto *p, const char *name, const struct ev_hdr *rec, const struct ev_field *f);
+void perfetto__note_utf8(struct perfetto *p, const char *name, const char *s); /* valid UTF-8 */
+void perfetto__note_str(struct perfetto *p, const char *name, const char *s);  /* NULL: nothing */
 /* nested: close with note_close */
 struct note_mark {
 	size_t outer;

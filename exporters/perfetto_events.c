@@ -18,13 +18,6 @@ enum {
 #undef SYSCALL
 };
 
-static void note_words(struct perfetto *p, const struct ev_hdr *rec, const struct ev_field *f)
-{
-	char buf[256];
-
-	perfetto__note_str(p, f->name, ev__format(rec, f, buf, sizeof(buf)));
-}
-
 static void note_field(struct perfetto *p, const struct ev_hdr *rec, const struct ev_field *f)
 {
 	s64 v;
@@ -39,7 +32,6 @@ static void note_field(struct perfetto *p, const struct ev_hdr *rec, const struc
 	switch (f->unit) {
 	case UNIT_ADDR:
 	case UNIT_HEX:
-	case UNIT_DEV:
 		perfetto__note_hex(p, f->name, (u64)v);
 		break;
 	case UNIT_OFFSET:
@@ -49,7 +41,7 @@ static void note_field(struct perfetto *p, const struct ev_hdr *rec, const struc
 		break;
 	case UNIT_ERRNO:
 		if (v < 0)
-			note_words(p, rec, f);
+			perfetto__note_word(p, f->name, rec, f);
 		else
 			perfetto__note_int(p, f->name, v);
 		break;
@@ -70,7 +62,7 @@ static void note_field(struct perfetto *p, const struct ev_hdr *rec, const struc
 			perfetto__note_uint(p, f->name, (u64)v);
 		break;
 	default: /* has a table of names */
-		note_words(p, rec, f);
+		perfetto__note_word(p, f->name, rec, f);
 	}
 }
 
@@ -87,7 +79,7 @@ static void note_fields(struct perfetto *p, const struct model *m, const struct 
 		perfetto__note_text(p, d->text_name, text, n);
 	}
 	if (model__what(m, rec, text, sizeof(text))[0])
-		perfetto__note_str(p, "what", text);
+		perfetto__note_utf8(p, "what", text);
 }
 
 static void put_instant(struct perfetto *p, const struct model *m, const struct ev_hdr *rec, const struct ev_desc *d)

@@ -198,7 +198,7 @@ static void put_wake(struct perfetto *p, const struct model *m, const struct str
 
 	snprintf(name, sizeof(name), "woke %s", t && t->name[0] ? t->name : "the frame's thread");
 	perfetto__event_begin(p, at.ts, TYPE_INSTANT, lane ? lane->track : perfetto__process_track(p, m));
-	perfetto__event_name(p, class_names[CLASS_SCHED], name);
+	perfetto__event_own_name(p, class_names[CLASS_SCHED], name);
 	pb__fixed64(p->pb, EVENT_TERMINATING_FLOWS, flow);
 	perfetto__note_uint(p, "woken_tid", woken);
 	perfetto__event_end(p);
@@ -220,7 +220,7 @@ static void put_stretch(struct perfetto *p, const struct model *m, struct frame_
 	snprintf(name, sizeof(name), part->what ? "%s %.256s" : "%s", cause_word(part->cause), part->what);
 	utf8__sanitize(name, sizeof(name), name, strlen(name));
 	perfetto__event_begin(p, st->start, TYPE_BEGIN, s->why.track);
-	perfetto__event_name(p, cause_word(part->cause), name);
+	perfetto__event_own_name(p, cause_word(part->cause), name);
 	if (woken)
 		pb__fixed64(p->pb, EVENT_FLOWS, ++p->last_flow);
 	note_part_fields(p, part);

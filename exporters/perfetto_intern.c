@@ -28,6 +28,7 @@ void iids__close(struct iids *in)
 void iids__clear(struct iids *in)
 {
 	memset(in->slots, 0, INTERN_SLOTS * sizeof(*in->slots));
+	memset(in->memo, 0, sizeof(in->memo));
 	in->n = in->sent = 0;
 	in->used = 0;
 }
@@ -70,6 +71,16 @@ u64 iids__id(struct iids *in, enum intern_kind kind, const char *s, size_t n)
 	in->used += n;
 	in->slots[slot] = (u16)in->n;
 	return in->n;
+}
+
+struct iid_memo *iids__memo(struct iids *in, const void *who, u64 value)
+{
+	u64 h = ((uintptr_t)who ^ value * 0x9e3779b97f4a7c15ULL) * 0xbf58476d1ce4e5b9ULL;
+	struct iid_memo *memo = &in->memo[(h >> 32) % IID_MEMO];
+
+	if (memo->who != who || memo->value != value)
+		*memo = (struct iid_memo){.who = who, .value = value};
+	return memo;
 }
 
 void iids__send(struct iids *in, struct pb *b)

@@ -122,15 +122,27 @@ static void interned(struct perfetto *p, enum intern_kind kind, u32 iid_field, u
 		pb__bytes(p->pb, field, s, n);
 }
 
+static void constant(struct perfetto *p, enum intern_kind kind, u32 iid_field, u32 field, const char *s)
+{
+	struct iid_memo *memo = iids__memo(&p->iids, s, kind);
+
+	if (!memo->iid)
+		memo->iid = iids__id(&p->iids, kind, s, strlen(s));
+	if (memo->iid)
+		pb__uint(p->pb, iid_field, memo->iid);
+	else
+		pb__str(p->pb, field, s);
+}
+
 void perfetto__event_name(struct perfetto *p, const char *category, const char *name)
 {
-	interned(p, INTERN_CATEGORY, EVENT_CATEGORY_IIDS, EVENT_CATEGORIES, category, strlen(category));
-	interned(p, INTERN_NAME, EVENT_NAME_IID, EVENT_NAME, name, strlen(name));
+	constant(p, INTERN_CATEGORY, EVENT_CATEGORY_IIDS, EVENT_CATEGORIES, category);
+	constant(p, INTERN_NAME, EVENT_NAME_IID, EVENT_NAME, name);
 }
 
 void perfetto__event_own_name(struct perfetto *p, const char *category, const char *name)
 {
-	interned(p, INTERN_CATEGORY, EVENT_CATEGORY_IIDS, EVENT_CATEGORIES, category, strlen(category));
+	constant(p, INTERN_CATEGORY, EVENT_CATEGORY_IIDS, EVENT_CATEGORIES, category);
 	pb__str(p->pb, EVENT_NAME, name);
 }
 
@@ -166,7 +178,7 @@ static size_t note_begin(struct perfetto *p, const char *name)
 	size_t mark = pb__begin(p->pb, p->annotation_field);
 
 	if (name)
-		interned(p, INTERN_ANNOTATION, ANNOTATION_NAME_IID, ANNOTATION_NAME, name, strlen(name));
+		constant(p, INTERN_ANNOTATION, ANNOTATION_NAME_IID, ANNOTATION_NAME, name);
 	return mark;
 }
 
@@ -217,6 +229,33 @@ void perfetto__note_text(struct perfetto *p, const char *name, const char *s, si
 
 	n = utf8__sanitize(text, sizeof(text), s, n);
 	interned(p, INTERN_VALUE, ANNOTATION_STRING_IID, ANNOTATION_STRING, text, n);
+	pb__end(p->pb, mark);
+}
+
+void perfetto__note_word(struct perfetto *p, const char *name, const struct ev_hdr *rec, const struct ev_field *f)
+{
+	struct iid_memo *memo = iids__memo(&p->iids, f, (u64)ev__value(rec, f));
+	char buf[256];
+
+	if (!memo->iid) {
+		ev__format(rec, f, buf, sizeof(buf));
+		memo->iid = iids__id(&p->iids, INTERN_VALUE, buf, strlen(buf));
+	}
+	if (memo->iid) {
+		size_t mark = note_begin(p, name);
+
+		pb__uint(p->pb, ANNOTATION_STRING_IID, memo->iid);
+		pb__end(p->pb, mark);
+	} else {
+		perfetto__note_utf8(p, name, buf);
+	}
+}
+
+void perfetto__note_utf8(struct perfetto *p, const char *name, const char *s)
+{
+	size_t mark = note_begin(p, name);
+
+	interned(p, INTERN_VALUE, ANNOTATION_STRING_IID, ANNOTATION_STRING, s, strlen(s));
 	pb__end(p->pb, mark);
 }
 

@@ -8,12 +8,16 @@
 
 #include "common.h"
 
+enum pb_wire { PB_VARINT = 0, PB_FIXED64 = 1, PB_BYTES = 2 };
+#define PB_VARINT_MAX 10 /* bytes */
+
 struct pb {
 	u8 *buf;
 	size_t len, cap;
 	bool full; /* something did not fit: what the buffer holds is no whole message */
 };
 
+size_t pb__put_varint(u8 *p, u64 v); /* no check of room; returns its length */
 void pb__varint(struct pb *b, u64 v);
 void pb__uint(struct pb *b, u32 field, u64 v);
 void pb__int(struct pb *b, u32 field, s64 v); /* int32 and int64: a negative one takes ten bytes */
@@ -26,27 +30,25 @@ void pb__str(struct pb *b, u32 field, const char *s);
 size_t pb__begin(struct pb *b, u32 field);
 void pb__end(struct pb *b, size_t mark);
 
-/* Messages of one repeated field on their way to a file. */
+/* Messages of one repeated field on their way to a file. Deflating and writing is a thread's work: it costs as much as
+ * making the messages. While it works on one batch, the next one fills. */
 struct pb_sink {
 	struct pb pb;
-	int fd;
-	int error;    /* the first -errno; nothing is written after it */
-	u32 field;    /* the file's repeated field */
-	u32 deflated; /* the field in such a message that holds many of them, deflated; 0: as they are */
-	void *z;      /* z_stream */
-	u8 *out;
-	size_t out_cap;
+	int error; /* the first -errno that is known of; nothing is written after it */
+	u32 field; /* the file's repeated field */
 	size_t mark;
-	u64 written; /* bytes in the file */
+	struct pb_writer *writer;
 };
 
-/* Does not take over fd. 0 or -ENOMEM. */
+/* Does not take over fd. deflated: the field in such a message that holds many of them, deflated; 0: they are written
+ * as they are. 0 or -ENOMEM. */
 int pb_sink__open(struct pb_sink *s, int fd, u32 field, u32 deflated);
-void pb_sink__close(struct pb_sink *s); /* does not flush */
+void pb_sink__close(struct pb_sink *s); /* what was not flushed may be missing */
 /* One message, at most PB_SINK_MAX bytes. Returns where its fields go; end returns s->error. */
 #define PB_SINK_MAX (512u << 10)
 struct pb *pb_sink__begin(struct pb_sink *s);
 int pb_sink__end(struct pb_sink *s);
 int pb_sink__flush(struct pb_sink *s);
+u64 pb_sink__written(const struct pb_sink *s); /* bytes in the file, after a flush */
 
 #endif

@@ -128,7 +128,7 @@ static void test_protobuf_sink_writes_each_message_once(void **state)
 	assert_int_equal(pb_sink__flush(&s), 0);
 	n = read_back(fd, space, sizeof(space));
 	assert_int_equal(n, 400000);
-	assert_int_equal(s.written, n);
+	assert_int_equal(pb_sink__written(&s), n);
 	for (u32 i = 0; i < 100000; i++) {
 		const u8 expected[] = {1 << 3 | 2, 2, 2 << 3, (u8)(i % 128)};
 
@@ -198,7 +198,7 @@ static void test_protobuf_sink_keeps_the_first_error(void **state)
 	pb__uint(pb_sink__begin(&s), 2, 7);
 	assert_int_equal(pb_sink__end(&s), -ENOSPC);
 	assert_int_equal(pb_sink__flush(&s), -ENOSPC);
-	assert_int_equal(s.written, 0);
+	assert_int_equal(pb_sink__written(&s), 0);
 	pb_sink__close(&s);
 	close(fd);
 }
