@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "model.h"
+#include "recfile.h"
+#include "recording.h"
+#include "strings.h"
+
+#define WHATS 64
+static char whats[WHATS][256]; /* model__what of each record as it was fed */
+
+/* a model of what the lines say */
+static struct model *model_of(const char *lines)
+{
+	struct model *m = model__new();
+	const struct ev_hdr *rec;
+	struct recording r;
+	int i = 0;
+
+	assert_non_null(m);
+	assert_int_equal(recording__open_fd(&r, recfile__from_string(lines)), 0);
+	while (recording__next(&r, &rec) == 1) {
+		assert_int_equal(model__event(m, rec), 0);
+		model__what(m, rec, whats[i % WHATS], sizeof(whats[0]));
+		i++;
+	}
+	recording__close(&r);
+	return m;
+}
+
+#define GAME                                                                                                           \
+	"0 0 0 info text=\"game.tgid=100\"\n"                                                                          \
+	"0 100 0 thread tgid=100 nstid=100 name=\"Main\"\n"                                                            \
+	"0 101 0 thread tgid=100 nstid=101 name=\"Render\"\n"                                                          \
+	"0 900 0 thread tgid=900 nstid=900 name=\"Xorg\"\n"
+
+static void test_threads_of_the_game_are_told_from_others(void **state)
+{
+	/* whichever comes first, the threads or the game's id */
+	struct model *m = model_of("0 100 0 thread tgid=100 nstid=100 name=\"Main\"\n" GAME
+				   "5 102 0 fork tgid=100 parent=100 clone_flags=0x10000 comm=\"Worker\"\n"
+				   "5 103 0 fork tgid=103 parent=100 comm=\"Helper\"\n");
+
+	assert_int_equal(model__game(m), 100);
+	assert_true(model__find_thread(m, 100)->game);
+	assert_true(model__find_thread(m, 102)->game);
+	assert_false(model__find_thread(m, 103)->game);
+	assert_false(model__find_thread(m, 900)->game);
+	assert_int_equal(model__find_thread(m, 102)->born, 5);
+	assert_int_equal(model__find_process(m, 103)->parent, 100);
+	assert_string_equal(model__find_process(m, 100)->name, "Main");
+	assert_null(model__find_thread(m, 55));
+	assert_int_equal(model__thread(m, 55)->tid, 55);
+	model__free(m);
+}
+
+static void test_a_fork_of_a_known_id_begins_a_new_life(void **state)
+{
+	struct model *m = model_of(GAME "5 101 0 exit tgid=100\n"
+					"9 101 0 fork tgid=700 parent=700 comm=\"bash\"\n");
+	const struct thread *t = model__find_thread(m, 101);
+
+	assert_string_equal(t->name, "bash");
+	assert_false(t->game);
+	assert_false(t->exited);
+	assert_int_equal(t->born, 9);
+	model__free(m);
+}
+
+static void test_rename_and_exec_change_names(void **state)
+{
+	struct model *m = model_of(GAME "1 101 0 rename tgid=100 comm=\"R2\"\n"
+					"2 900 0 rename tgid=900 comm=\"X\"\n");
+
+	assert_string_equal(model__find_thread(m, 101)->name, "R2");
+	assert_string_equal(model__find_process(m, 900)->name, "X");
+	model__free(m);
+	m = model_of(GAME "3 100 0 exec old_tid=101 tgid=100 comm=\"game.bin\"\n");
+	assert_string_equal(model__find_thread(m, 100)->name, "game.bin");
+	assert_string_equal(model__find_process(m, 100)->name, "game.bin");
+	assert_false(model__find_thread(m, 100)->exited);
+	assert_true(model__find_thread(m, 101)->exited);
+	model__free(m);
+}
+
+static void test_hostile_names_become_valid_text(void **state)
+{
+	struct model *m = model_of("0 100 0 thread tgid=100 name=\"\\xff\\xfeX\"\n");
+
+	assert_string_equal(model__find_thread(m, 100)->name, "\xef\xbf\xbd\xef\xbf\xbdX");
+	model__free(m);
+}
+
+static void test_ids_of_the_games_namespace_are_translated(void **state)
+{
+	struct model *m = model_of(GAME);
+
+	assert_int_equal(model__host_tid(m, 101), 101);
+	assert_int_equal(model__host_tid(m, 900), 0); /* no thread of the game */
+	assert_int_equal(model__host_tid(m, 77), 0);
+	model__free(m);
+	m = model_of("0 0 0 info text=\"game.tgid=100\"\n0 100 0 thread tgid=100 nstid=1 name=\"Main\"\n"
+		     "0 105 0 thread tgid=100 nstid=6 name=\"R\"\n");
+	assert_int_equal(model__host_tid(m, 1), 100);
+	assert_int_equal(model__host_tid(m, 6), 105);
+	assert_int_equal(model__host_tid(m, 105), 0);
+	model__free(m);
+}
+
+static void test_paths_are_joined_from_their_parts(void **state)
+{
+	struct model *m = model_of("0 1 0 path dev=8:1 ino=7 mode=0x81a4 parts=\"c\\0b\\0a\\0\"\n"
+				   "0 1 0 path dev=8:1 ino=8 mode=0x81a4 cut=1 parts=\"c\\0b\\0\"\n"
+				   "0 1 0 path dev=8:1 ino=2 mode=0x41ed parts=\"\"\n"
+				   "0 1 0 path dev=0:12 ino=9 mode=0x1180 parts=\"\"\n"
+				   "0 1 0 path dev=0:8 ino=10 mode=0xc1ff parts=\"TCP\\0\"\n"
+				   "0 1 0 path dev=0:14 ino=11 mode=0x180 parts=\"[eventfd]\\0\"\n"
+				   "0 1 0 path dev=8:2 ino=7 mode=0x81a4 parts=\"other\\0\"\n");
+	u32 disk = 8 << 20 | 1;
+
+	assert_string_equal(model__path(m, disk, 7), "/a/b/c");
+	assert_string_equal(model__path(m, disk, 8), "…/b/c");
+	assert_string_equal(model__path(m, disk, 2), "/");
+	assert_string_equal(model__path(m, 12, 9), "pipe:[9]");
+	assert_string_equal(model__path(m, 8, 10), "socket:[10]");
+	assert_string_equal(model__path(m, 14, 11), "[eventfd]");
+	assert_string_equal(model__path(m, disk + 1, 7), "/other");
+	assert_null(model__path(m, disk, 99));
+	model__free(m);
+}
+
+static void test_a_path_argument_belongs_to_the_next_file_event_of_its_thread(void **state)
+{
+	struct model *m = model_of("1 5 0 path_arg path=\"missing.txt\"\n"
+				   "2 6 0 file_meta dur=1 ret=-ENOENT fd=-1 sys=openat\n"
+				   "3 5 0 file_meta dur=1 ret=-ENOENT fd=-1 sys=openat\n"
+				   "4 5 0 file_meta dur=1 ret=0 fd=-1 sys=stat\n");
+
+	assert_string_equal(whats[1], "openat ");
+	assert_string_equal(whats[2], "missing.txt");
+	assert_string_equal(whats[3], "stat ");
+	model__free(m);
+}
+
+#define MAPS                                                                                                           \
+	"0 100 0 map start=0x1000 end=0x9000 offset=0 dev=8:1 ino=5 path=\"/game\"\n"                                  \
+	"0 100 0 map start=0x20000 end=0x22000 path=\"[heap]\"\n"                                                      \
+	"0 100 0 map start=0x10000000 end=0x10021000 path=\"[stack]\"\n"                                               \
+	"0 900 0 map start=0x50000 end=0x51000 path=\"/other\"\n"
+
+static void test_mappings_follow_the_calls_that_change_them(void **state)
+{
+	struct model *m =
+		model_of(GAME MAPS "1 100 0 mem_call addr=0x3000 len=0x2000 ret=0 sys=munmap\n"
+				   "2 100 0 mem_call addr=0 len=0x1000 ret=0x4000 sys=mmap\n"
+				   "3 100 0 mem_call was=0x22000 ret=0x30000 sys=brk\n"
+				   "4 100 0 mem_call addr=0x5000 was=0x1000 len=0x3000 ret=0x40000 sys=mremap\n"
+				   "5 100 0 mem_call addr=0x1000 len=0x1000 ret=-ENOMEM sys=munmap\n"
+				   "6 900 0 mem_call addr=0x1000 len=0x1000 ret=0 sys=munmap\n");
+	const struct mapping *map;
+
+	assert_string_equal(
+		model__mapping(m, 0x1000)->path, "/game"); /* the failed one and the stranger's did nothing */
+	assert_int_equal(model__mapping(m, 0x2fff)->end, 0x3000);
+	assert_null(model__mapping(m, 0x3000));
+	assert_string_equal(model__mapping(m, 0x4000)->path, "");
+	assert_null(model__mapping(m, 0x5000));
+	assert_int_equal(model__mapping(m, 0x6000)->offset, 0x5000);
+	map = model__mapping(m, 0x42000);
+	assert_string_equal(map->path, "/game");
+	assert_int_equal(map->offset, 0x4000);
+	assert_int_equal(map->end, 0x43000);
+	assert_string_equal(model__mapping(m, 0x2ffff)->path, "[heap]");
+	assert_int_equal(model__mapping(m, 0x2ffff)->start, 0x20000);
+	assert_string_equal(model__mapping(m, 0xffff000)->path, "[stack]"); /* grown since */
+	assert_null(model__mapping(m, 0x50000));
+	model__free(m);
+}
+
+static void test_a_mapping_without_a_name_takes_its_files(void **state)
+{
+	struct model *m = model_of(GAME "0 100 0 map start=0x1000 end=0x2000 dev=8:1 ino=7 path=\"\"\n"
+					"1 100 0 path dev=8:1 ino=7 mode=0x81a4 parts=\"x.pak\\0\"\n"
+					"2 100 0 fault dur=1 addr=0x1800\n"
+					"3 100 0 fault dur=1 addr=0x5800\n");
+
+	assert_string_equal(model__mapping(m, 0x1234)->path, "/x.pak");
+	assert_string_equal(whats[6], "/x.pak");
+	assert_string_equal(whats[7], "0x5800");
+	model__free(m);
+}
+
+static void test_symbols_are_found_by_any_address_in_them(void **state)
+{
+	struct model *m = model_of("9 0 0 symbol addr=0x3000 size=0x10 name=\"late\\0game\"\n"
+				   "9 0 0 symbol addr=0x1000 size=0x100 name=\"update(World&)\\0game\"\n"
+				   "9 0 0 symbol addr=0x1000 size=0x100 name=\"update(World&)\\0game\"\n"
+				   "9 0 0 symbol addr=0x2000 size=0 name=\"label\"\n"
+				   "9 1 0 sample ip=0x10ff\n");
+
+	assert_string_equal(model__symbol(m, 0x1000)->name, "update(World&)");
+	assert_string_equal(model__symbol(m, 0x10ff)->object, "game");
+	assert_null(model__symbol(m, 0x1100));
+	assert_string_equal(model__symbol(m, 0x2000)->name, "label");
+	assert_string_equal(model__symbol(m, 0x2000)->object, "");
+	assert_null(model__symbol(m, 0x2001));
+	assert_null(model__symbol(m, 0));
+	assert_string_equal(whats[4], "update(World&)");
+	model__free(m);
+}
+
+static void test_counts_and_losses_are_kept_per_class(void **state)
+{
+	struct model *m = model_of(GAME "10 100 0 file_read dur=1 fd=3\n11 100 0 file_read dur=1 fd=3\n"
+					"12 100 0 fault dur=1\n13 100 0 alloc_sum calls=50 bytes=800\n14 100 0 free\n"
+					"15 100 0 switch flags=GAME\n16 900 0 switch\n17 100 0 waking waker=101\n"
+					"18 0 0 lost class=file count=7 since=10\n"
+					"19 0 0 note severity=warning class=lock text=\"no lock names\"\n");
+	const struct model_stats *s = model__stats(m);
+	u32 severity, class;
+	u64 ts;
+
+	assert_int_equal(s->counts[CLASS_FILE], 2);
+	assert_int_equal(s->counts[CLASS_FAULT], 1);
+	assert_int_equal(s->counts[CLASS_ALLOC], 50);
+	assert_int_equal(s->counts[CLASS_SCHED], 1);
+	assert_int_equal(s->counts[CLASS_META], 0);
+	assert_int_equal(s->lost[CLASS_FILE], 7);
+	assert_int_equal(s->kinds[EV_FILE_READ], 2);
+	assert_int_equal(s->kinds[EV_THREAD], 3);
+	assert_int_equal(s->events, 8);
+	assert_int_equal(s->first, 10);
+	assert_int_equal(s->last, 17);
+	assert_string_equal(model__note(m, 0, &severity, &class, &ts), "no lock names");
+	assert_int_equal(severity, 1);
+	assert_int_equal(class, CLASS_LOCK);
+	assert_null(model__note(m, 1, &severity, &class, &ts));
+	model__free(m);
+}
+
+static void test_info_keeps_order_and_the_last_value(void **state)
+{
+	struct model *m = model_of("0 0 0 info text=\"a=1\"\n0 0 0 info text=\"b=x=y\"\n0 0 0 info text=\"a=2\"\n"
+				   "0 0 0 info text=\"no value\"\n");
+	const char *key, *value;
+
+	assert_int_equal(model__info_count(m), 2);
+	assert_string_equal(model__info(m, "a"), "2");
+	assert_string_equal(model__info(m, "b"), "x=y");
+	assert_null(model__info(m, "c"));
+	model__info_at(m, 0, &key, &value);
+	assert_string_equal(key, "a");
+	model__free(m);
+}
+
+static void test_what_says_what_a_person_wants_to_know(void **state)
+{
+	struct model *m = model_of(GAME "1 1 0 lock_name addr=0x10 name=\"World::lock\"\n"
+					"2 100 0 lock_wait dur=1 addr=0x10\n"
+					"3 100 0 lock_wait dur=1 addr=0x77\n"
+					"4 100 0 mem_call len=2M ret=0 sys=munmap addr=0x100000\n"
+					"5 100 0 mem_call len=4K ret=0 sys=madvise flags=4\n"
+					"6 100 0 mem_call was=0x10000 ret=0x8000 sys=brk\n"
+					"7 100 0 switch next_tid=101\n"
+					"8 100 0 switch next_tid=0\n"
+					"9 100 0 waking waker=900\n"
+					"10 100 0 frame number=12\n"
+					"11 100 0 softirq dur=1 vec=NET_RX\n"
+					"12 100 0 syscall dur=1 sys=ioctl\n"
+					"13 100 0 file_read dur=1 fd=5\n"
+					"14 100 0 alloc size=64K fn=calloc\n"
+					"15 100 0 frame\n");
+	static const char *const want[] = {"World::lock", "World::lock", "0x77", "munmap 2.0 MiB",
+		"madvise DONTNEED 4 KiB", "brk -32 KiB", "to Render", "to idle", "by Xorg", "frame 12", "NET_RX",
+		"ioctl", "file descriptor 5", "calloc 64 KiB", ""};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(want); i++)
+		assert_string_equal(whats[4 + i], want[i]);
+	model__free(m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_threads_of_the_game_are_told_from_others),
+		cmocka_unit_test(test_a_fork_of_a_known_id_begins_a_new_life),
+		cmocka_unit_test(test_rename_and_exec_change_names),
+		cmocka_unit_test(test_hostile_names_become_valid_text),
+		cmocka_unit_test(test_ids_of_the_games_namespace_are_translated),
+		cmocka_unit_test(test_paths_are_joined_from_their_parts),
+		cmocka_unit_test(test_a_path_argument_belongs_to_the_next_file_event_of_its_thread),
+		cmocka_unit_test(test_mappings_follow_the_calls_that_change_them),
+		cmocka_unit_test(test_a_mapping_without_a_name_takes_its_files),
+		cmocka_unit_test(test_symbols_are_found_by_any_address_in_them),
+		cmocka_unit_test(test_counts_and_losses_are_kept_per_class),
+		cmocka_unit_test(test_info_keeps_order_and_the_last_value),
+		cmocka_unit_test(test_what_says_what_a_person_wants_to_know),
+	};
+
+	return cmocka_run_group_tests_name("model", tests, NULL, NULL);
+}
