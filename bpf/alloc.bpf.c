@@ -5,6 +5,8 @@
 #include "probe.bpf.h"
 #include "alloc.bpf.h"
 
+extern struct alloc_calls alloc_calls[LOST_CPUS];
+
 #define SUM_NS 1000000 /* how long small allocations are summed before they are told */
 #define NEAR   1024    /* bytes: a return address this close to a probe lies in the same function */
 
@@ -92,6 +94,7 @@ int alloc__call(struct pt_regs *ctx)
 
 	if (!p)
 		return 0;
+	alloc_calls[bpf_get_smp_processor_id() & (LOST_CPUS - 1)].n++;
 	st = thread_state(task);
 	if (!st)
 		return lost(CLASS_ALLOC);

@@ -32,4 +32,10 @@ struct irq_begin {
 	__u64 pad[5];
 };
 
+/* hits of the allocation probes on a CPU, for the guard in userspace/session.c; a cache line each */
+struct alloc_calls {
+	__u64 n;
+	__u64 pad[7];
+};
+
 #endif

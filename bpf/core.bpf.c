@@ -9,6 +9,7 @@ const volatile struct bpf_syscall syscalls[SYSCALL_NRS] = {};
 __u64 lost_records[CLASS_COUNT][LOST_CPUS] = {};
 
 struct irq_begin irq_begins[LOST_CPUS] = {};
+struct alloc_calls alloc_calls[LOST_CPUS] = {};
 
 struct ring events SEC(".maps");
 struct threads threads SEC(".maps");

@@ -4,6 +4,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +30,11 @@ struct program {
 	bool wanted, failed, attached;
 };
 
+struct link {
+	struct bpf_link *link;
+	int what; /* enum probe_what of a site, -1: no site */
+};
+
 struct capture {
 	struct redframe_bpf *skel;
 	struct capture_options o;
@@ -36,7 +42,7 @@ struct capture {
 	int n_programs;
 	char refused[64]; /* the program that the kernel refused, from libbpf's messages */
 	char reason[256];
-	struct bpf_link **links;
+	struct link *links;
 	int n_links, cap_links;
 	int n_cpus;
 	capture_note_fn note;
@@ -105,7 +111,7 @@ static bool needs_syscalls(const struct capture_options *o)
 	return o->on[CLASS_LOCK] || o->on[CLASS_FILE] || o->on[CLASS_ALLOC] || o->on[CLASS_SYSCALL];
 }
 
-static bool wanted(const struct capture *c, const char *name, enum ev_class class, int n_sites)
+static bool wanted(const struct capture *c, const char *name, enum ev_class class)
 {
 	if (!strncmp(name, "syscall__", 9))
 		return needs_syscalls(&c->o);
@@ -113,12 +119,10 @@ static bool wanted(const struct capture *c, const char *name, enum ev_class clas
 		return true;
 	if (class == CLASS_IRQ && (c->o.on[CLASS_SCHED] || c->o.on[CLASS_LOCK])) /* whether a wakeup is anyone's */
 		return true;
-	if (class == CLASS_FRAME)
-		return n_sites > 0;
 	return c->o.on[class];
 }
 
-static int list_programs(struct capture *c, int n_sites)
+static int list_programs(struct capture *c)
 {
 	struct bpf_program *prog;
 
@@ -132,7 +136,7 @@ static int list_programs(struct capture *c, int n_sites)
 		p->name = bpf_program__name(prog);
 		p->class = class_of(p->name);
 		p->prog = prog;
-		p->wanted = wanted(c, p->name, p->class, n_sites);
+		p->wanted = wanted(c, p->name, p->class);
 		bpf_program__set_autoload(prog, p->wanted && !p->failed);
 		c->n_programs++;
 	}
@@ -200,7 +204,7 @@ static void fill_options(struct capture *c)
 
 /* ---- load ---- */
 
-static int open_skeleton(struct capture *c, int n_sites)
+static int open_skeleton(struct capture *c)
 {
 	int err;
 
@@ -208,13 +212,13 @@ static int open_skeleton(struct capture *c, int n_sites)
 	c->skel = redframe_bpf__open();
 	if (!c->skel)
 		return -errno;
-	err = list_programs(c, n_sites);
+	err = list_programs(c);
 	if (err)
 		return err;
 	fill_options(c);
 	err = bpf_map__set_max_entries(c->skel->maps.events, c->o.ring_bytes);
 	if (!err)
-		err = bpf_map__set_max_entries(c->skel->maps.probes, max(n_sites, 1));
+		err = bpf_map__set_max_entries(c->skel->maps.probes, PROBE_MAX);
 	return err;
 }
 
@@ -227,13 +231,13 @@ static struct program *find_program(struct capture *c, const char *name)
 }
 
 /* Loads; each program that the kernel refuses is taken out and the rest tried again. */
-static int load(struct capture *c, int n_sites)
+static int load(struct capture *c)
 {
 	struct program *p;
 	int err;
 
 	for (;;) {
-		err = open_skeleton(c, n_sites);
+		err = open_skeleton(c);
 		if (err)
 			return err;
 		c->refused[0] = 0;
@@ -250,8 +254,7 @@ static int load(struct capture *c, int n_sites)
 	}
 }
 
-int capture__load(
-	struct capture **out, const struct capture_options *o, int n_sites, capture_note_fn note_fn, void *arg)
+int capture__load(struct capture **out, const struct capture_options *o, capture_note_fn note_fn, void *arg)
 {
 	struct capture *c = calloc(1, sizeof(*c));
 	int err;
@@ -264,7 +267,7 @@ int capture__load(
 	c->note_arg = arg;
 	c->n_cpus = libbpf_num_possible_cpus();
 	libbpf_set_print(listen_to_libbpf);
-	err = load(c, n_sites);
+	err = load(c);
 	if (err) {
 		note(c, CLASS_META, "loading the BPF programs: %s", errstr(err));
 		capture__free(c);
@@ -276,9 +279,9 @@ int capture__load(
 
 /* ---- attach ---- */
 
-static int keep(struct capture *c, struct bpf_link *link)
+static int keep(struct capture *c, struct bpf_link *link, int what)
 {
-	struct bpf_link **links;
+	struct link *links;
 
 	if (!link)
 		return -errno;
@@ -293,7 +296,7 @@ static int keep(struct capture *c, struct bpf_link *link)
 		c->links = links;
 		c->cap_links = cap;
 	}
-	c->links[c->n_links++] = link;
+	c->links[c->n_links++] = (struct link){link, what};
 	return 0;
 }
 
@@ -316,7 +319,7 @@ static int attach_per_cpu(struct capture *c, struct program *p, u64 config, u64 
 				continue; /* not online */
 			return -errno;
 		}
-		err = keep(c, bpf_program__attach_perf_event(p->prog, fd));
+		err = keep(c, bpf_program__attach_perf_event(p->prog, fd), -1);
 		if (err) {
 			close(fd);
 			return err;
@@ -334,7 +337,7 @@ static int attach_program(struct capture *c, struct program *p)
 		return attach_per_cpu(c, p, PERF_COUNT_SW_PAGE_FAULTS_MAJ, 1, false);
 	if (!strcmp(p->name, "sample__tick"))
 		return attach_per_cpu(c, p, PERF_COUNT_SW_CPU_CLOCK, c->o.sample_hz, true);
-	return keep(c, bpf_program__attach(p->prog));
+	return keep(c, bpf_program__attach(p->prog), -1);
 }
 
 static bool is_uprobe(const struct program *p)
@@ -379,7 +382,7 @@ static int attach_site(struct capture *c, const struct site_list *l, int i)
 		return err;
 	/* the inode that the game maps, whatever its path means to us */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", l->files[s->file].fd);
-	err = keep(c, bpf_program__attach_uprobe_opts(p->prog, c->o.tgid, path, s->offset, &opts));
+	err = keep(c, bpf_program__attach_uprobe_opts(p->prog, c->o.tgid, path, s->offset, &opts), s->desc.what);
 	if (!err)
 		p->attached = true;
 	return err;
@@ -400,10 +403,59 @@ int capture__attach_sites(struct capture *c, const struct site_list *l, int firs
 	return err;
 }
 
+/* ---- detach ---- */
+
+#define DETACHERS 16
+
+struct detach {
+	struct link *links;
+	int n;
+	int next; /* taken with an atomic add */
+};
+
+static void *detach_some(void *arg)
+{
+	struct detach *d = arg;
+	int i;
+
+	while ((i = __atomic_fetch_add(&d->next, 1, __ATOMIC_RELAXED)) < d->n)
+		bpf_link__destroy(d->links[i].link);
+	return NULL;
+}
+
+/* The kernel waits for a grace period at each uprobe (about 0.1 s): side by side they are one wait. */
+static void destroy(struct link *links, int n)
+{
+	struct detach d = {.links = links, .n = n};
+	pthread_t threads[DETACHERS];
+	int started = 0;
+
+	while (started < min(n / 2, DETACHERS) && !pthread_create(&threads[started], NULL, detach_some, &d))
+		started++;
+	detach_some(&d);
+	while (started)
+		pthread_join(threads[--started], NULL);
+}
+
+void capture__detach_sites(struct capture *c, u8 what)
+{
+	int kept = 0;
+
+	for (int i = 0; i < c->n_links; i++) {
+		if (c->links[i].what == what)
+			continue;
+		struct link moved = c->links[i];
+
+		c->links[i] = c->links[kept];
+		c->links[kept++] = moved;
+	}
+	destroy(c->links + kept, c->n_links - kept);
+	c->n_links = kept;
+}
+
 void capture__detach(struct capture *c)
 {
-	for (int i = c->n_links - 1; i >= 0; i--)
-		bpf_link__destroy(c->links[i]);
+	destroy(c->links, c->n_links);
 	c->n_links = 0;
 }
 
@@ -425,6 +477,15 @@ int capture__ring_fd(const struct capture *c)
 u64 capture__lost(const struct capture *c, enum ev_class class, u32 cpu)
 {
 	return __atomic_load_n(&c->skel->bss->lost_records[class][cpu & (LOST_CPUS - 1)], __ATOMIC_RELAXED);
+}
+
+u64 capture__alloc_calls(const struct capture *c)
+{
+	u64 sum = 0;
+
+	for (int i = 0; i < LOST_CPUS; i++)
+		sum += c->skel->bss->alloc_calls[i].n;
+	return sum;
 }
 
 bool capture__attached(const struct capture *c, enum ev_class class)

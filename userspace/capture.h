@@ -28,16 +28,19 @@ struct capture;
 
 /* Loads the programs of the classes that are on. A program that the kernel refuses is left out and noted, and the rest
  * load. -errno when nothing can be: the note says why. */
-int capture__load(struct capture **out, const struct capture_options *o, int n_sites, capture_note_fn note, void *arg);
+int capture__load(struct capture **out, const struct capture_options *o, capture_note_fn note, void *arg);
 /* Attaches everything but the sites: they come with capture__attach_sites, from the index `first` on. */
 int capture__attach(struct capture *c);
 int capture__attach_sites(struct capture *c, const struct site_list *sites, int first);
-void capture__detach(struct capture *c); /* records that are in the ring stay there */
+void capture__detach_sites(struct capture *c, u8 what); /* enum probe_what */
+void capture__detach(struct capture *c);                /* records that are in the ring stay there */
 void capture__free(struct capture *c);
 
 int capture__ring_fd(const struct capture *c);
 /* lost since load, by class and CPU */
 u64 capture__lost(const struct capture *c, enum ev_class class, u32 cpu);
+/* hits of allocation probes since load, small ones included */
+u64 capture__alloc_calls(const struct capture *c);
 bool capture__attached(const struct capture *c, enum ev_class class); /* all programs of the class are in place */
 
 /* Program names with whether they loaded and attached, for doctor: index from 0, false at the end. */

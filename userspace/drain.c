@@ -59,7 +59,7 @@ static int tell_losses(struct drain *d, u64 ts)
 {
 	int err = 0;
 
-	for (u32 class = 0; class < CLASS_COUNT; class++) {
+	for (u32 class = 0; class < CLASS_COUNT; class ++) {
 		for (u32 cpu = 0; cpu < d->cpus; cpu++) {
 			u64 *before = &d->lost_before[class * d->cpus + cpu];
 			u64 total = capture__lost(d->capture, class, cpu), n = total - *before;

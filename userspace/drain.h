@@ -19,8 +19,8 @@ struct drain {
 	size_t ring_bytes;
 	u32 cpus;
 	u64 *lost_before; /* [class][cpu] */
-	u64 last_ts;	  /* of the pass before: losses happened since */
-	u64 pass_bytes;	  /* moved in this pass */
+	u64 last_ts;      /* of the pass before: losses happened since */
+	u64 pass_bytes;   /* moved in this pass */
 	u64 wakeups;
 	/* for progress and limits */
 	u64 records, marks, lost;

@@ -18,7 +18,8 @@ void options__help(const struct verb *v)
 
 		if (r->letter)
 			snprintf(letter, sizeof(letter), "-%c, ", r->letter);
-		snprintf(left, sizeof(left), "%s--%s%s%s", letter, r->name, r->value ? " " : "", r->value ? r->value : "");
+		snprintf(left, sizeof(left), "%s--%s%s%s", letter, r->name, r->value ? " " : "",
+			r->value ? r->value : "");
 		printf("  %-28s %s\n", left, r->help);
 	}
 	if (v->examples)

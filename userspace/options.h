@@ -23,9 +23,9 @@ struct option_texts {
 
 struct option_row {
 	const char *name; /* "budget": --budget; NULL ends the table */
-	char letter;	  /* 0: none */
+	char letter;      /* 0: none */
 	enum option_type type;
-	size_t offset; /* into the verb's options */
+	size_t offset;     /* into the verb's options */
 	const char *value; /* "MS", for the help; NULL for flags */
 	const char *help;
 };

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "afterwards.h"
+#include "events_desc.h"
+#include "explain_view.h"
+#include "exporter.h"
+#include "log.h"
+#include "model.h"
+#include "output.h"
+#include "recording.h"
+#include "replay.h"
+#include "session.h"
+#include "strings.h"
+
+static int reopen(struct recording *r, int fd)
+{
+	char path[64];
+	int again;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	again = open(path, O_RDONLY | O_CLOEXEC); /* a position of its own */
+	return again < 0 ? -errno : recording__open_fd(r, again);
+}
+
+static void sum_up(const struct session *s, const struct model *m, const char *recording, const char *trace)
+{
+	const struct model_stats *st = model__stats(m);
+	double seconds = (s->stop - s->start) / 1e9;
+	char size[32];
+
+	log_info("%.1f s, %llu frames, %llu events (%s), own CPU %.1f %%", seconds, (unsigned long long)st->frames,
+		(unsigned long long)st->events, fmt__bytes(size, sizeof(size), s->out.bytes), session__cpu_percent(s));
+	for (int i = 0; i < CLASS_COUNT; i++)
+		if (st->lost[i])
+			log_warn("lost: %llu %s events; frames in which that happened are marked unsure; a larger "
+				 "--buffer "
+				 "may help",
+				(unsigned long long)st->lost[i], class_names[i]);
+	if (!st->frames && strcmp(s->o->frame, "none"))
+		log_warn("no frames were seen: not measured (frame source: %s)",
+			s->source[0] ? s->source : "none found");
+	if (recording[0])
+		log_info("recording: %s", recording);
+	if (trace[0])
+		log_info("trace:     %s (open it at ui.perfetto.dev)", trace);
+}
+
+/* Everything that one pass over the recording feeds. */
+struct pass {
+	struct recording r;
+	struct model *m;
+	struct explain *x;
+	struct view *view;
+	struct exporter *trace;
+	int trace_fd;
+};
+
+static int begin(struct pass *p, int fd, const char *trace, const struct record_options *o)
+{
+	struct view_options v = {.worst = 5, .colour = isatty(STDOUT_FILENO)};
+	struct explain_options xo = {};
+	int err;
+
+	p->m = model__new();
+	err = p->m ? reopen(&p->r, fd) : -ENOMEM;
+	if (!err)
+		err = replay__prepare(&p->r, p->m);
+	if (err)
+		return err;
+	replay__explain_options(p->m, &xo);
+	p->x = explain__new(&xo);
+	p->view = view__new(&v);
+	if (trace[0]) {
+		p->trace_fd = output__open(trace, o->force);
+		p->trace = p->trace_fd >= 0 ? exporter_perfetto.open(p->trace_fd) : NULL;
+	}
+	return p->x && p->view && (!trace[0] || p->trace_fd < 0 || p->trace) ? 0 : -ENOMEM;
+}
+
+static void end(struct pass *p)
+{
+	if (p->trace)
+		p->trace->ops->close(p->trace);
+	if (p->trace_fd >= 0)
+		close(p->trace_fd);
+	view__free(p->view);
+	explain__free(p->x);
+	recording__close(&p->r);
+	model__free(p->m);
+}
+
+int afterwards(
+	int fd, const char *recording, const char *trace, const struct record_options *o, const struct session *s)
+{
+	struct pass p = {.r = {.fd = -1}, .trace_fd = -1};
+	struct replay opts = {.verdict = view__verdict};
+	int err = begin(&p, fd, trace, o);
+
+	opts.arg = p.view;
+	if (!err)
+		err = replay__run(&p.r, p.m, p.x, &p.trace, !!p.trace, &opts);
+	if (!err && !o->quiet)
+		err = view__print(p.view, stdout, p.m, explain__report(p.x, p.m), &p.r);
+	fflush(stdout);
+	if (err)
+		log_err("%s: %s", recording[0] ? recording : trace, errstr(err));
+	if (p.m)
+		sum_up(s, p.m, recording, p.trace ? trace : "");
+	if (!err && trace[0] && !p.trace)
+		err = -EIO; /* said already: the trace could not be created */
+	end(&p);
+	return err;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef REDFRAME_RECORD_H
+#define REDFRAME_RECORD_H
+
+#include "explain.h"
+#include "options.h"
+
+enum alloc_mode { ALLOC_OFF, ALLOC_LARGE, ALLOC_ALL };
+
+/* What the user asked of `record`. */
+struct record_options {
+	/* as typed */
+	u64 pid;
+	const char *name;
+	char **command; /* -- CMD ARGS…, NULL-terminated; NULL: none */
+	bool wait, newest;
+	const char *output;
+	bool force, no_trace;
+	double seconds;
+	u64 frames;
+	const char *budget, *frame, *events, *alloc_word;
+	struct option_texts meta;
+	u64 buffer;
+	u64 sample_hz;
+	bool quiet, verbose;
+	/* as understood */
+	bool on[CLASS_COUNT];
+	enum alloc_mode alloc;
+	struct explain_options explain;
+};
+
+#define ALLOC_LARGE_BYTES (64u << 10) /* with --alloc large, smaller ones are summed */
+
+/* 0, 1 after --help, -EINVAL with a message. */
+int record_options__parse(struct record_options *o, int argc, char **argv);
+/* "sched,lock" sets, "+x,-y" changes the default: 0 or -EINVAL with a message that names the word */
+int record_options__events(bool on[CLASS_COUNT], const char *list);
+
+int verb__record(int argc, char **argv);
+
+#endif

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <string.h>
+
+#include "capture.h"
+#include "events_desc.h"
+#include "explain_verb.h"
+#include "log.h"
+#include "record.h"
+
+#define ROW(name, letter, type, field, value, help)                                                                    \
+	{                                                                                                              \
+		name, letter, type, offsetof(struct record_options, field), value, help                                \
+	}
+
+static const struct option_row rows[] = {
+	ROW("pid", 'p', OPT_UINT, pid, "PID", "the game"),
+	ROW("name", 'n', OPT_TEXT, name, "NAME", "the game by its process, program or .exe name"),
+	ROW("wait", 0, OPT_FLAG, wait, NULL, "with -n: wait until it starts"),
+	ROW("newest", 0, OPT_FLAG, newest, NULL, "with -n: of several take the newest"),
+	ROW("output", 'o', OPT_TEXT, output, "FILE",
+		"default NAME-DATE-TIME.redframe; x.pftrace writes only the trace"),
+	ROW("force", 'f', OPT_FLAG, force, NULL, "overwrite FILE"),
+	ROW("no-trace", 0, OPT_FLAG, no_trace, NULL, "leave out the .pftrace"),
+	ROW("duration", 'd', OPT_SECONDS, seconds, "SECONDS", "stop after this time"),
+	ROW("frames", 0, OPT_UINT, frames, "N", "stop after N frames"),
+	ROW("budget", 0, OPT_TEXT, budget, "MS|NNfps|auto", "what a frame may take; default auto"),
+	ROW("frame", 0, OPT_TEXT, frame, "SPEC",
+		"auto, none, usdt:PROVIDER:NAME, uprobe:LIB:SYMBOL, uprobe:PATH+0xOFF"),
+	ROW("events", 0, OPT_TEXT, events, "LIST",
+		"classes: sched,fault,lock,file,alloc,irq,reclaim,syscall,sample; or +x,-y"),
+	ROW("alloc", 0, OPT_TEXT, alloc_word, "off|large|all",
+		"allocator calls: default large (64 KiB; smaller are summed)"),
+	ROW("sample", 0, OPT_UINT, sample_hz, "HZ", "CPU samples of the game's threads; default 1000, 0 off"),
+	ROW("meta", 0, OPT_TEXTS, meta, "KEY=VALUE", "kept in the recording; may come again"),
+	ROW("buffer", 0, OPT_BYTES, buffer, "SIZE", "ring buffer; default 16M"),
+	ROW("quiet", 'q', OPT_FLAG, quiet, NULL, "only errors"),
+	ROW("verbose", 'v', OPT_FLAG, verbose, NULL, "say more"),
+	{},
+};
+
+static const struct verb record = {
+	.name = "record",
+	.synopsis = "[-p PID | -n NAME | -- CMD ARGS…] [options]",
+	.about =
+		"Attaches to a running game, records until it ends, Ctrl-C or a limit, then says why frames were slow.",
+	.rows = rows,
+	.examples = "  redframe record -n doom -d 10\n"
+		    "  redframe record -p 4242 --budget 60fps --meta commit=1a2b3c\n"
+		    "  redframe record --frame uprobe:game:Renderer_Present -o hitch.redframe -- ./game --level 3\n",
+};
+
+static int class_by_name(const char *word, size_t len)
+{
+	for (int i = CLASS_SCHED; i < CLASS_COUNT; i++)
+		if (strlen(class_names[i]) == len && !strncmp(class_names[i], word, len))
+			return i;
+	return -1;
+}
+
+int record_options__events(bool on[CLASS_COUNT], const char *list)
+{
+	bool relative = list[0] == '+' || list[0] == '-', value;
+	size_t len;
+	int class;
+
+	if (!relative)
+		for (int i = CLASS_SCHED; i < CLASS_COUNT; i++)
+			on[i] = false;
+	for (const char *p = list; *p; p += len + (p[len] == ',')) {
+		len = strcspn(p, ",");
+		value = *p != '-';
+		if (*p == '+' || *p == '-') {
+			p++;
+			len--;
+		}
+		class = class_by_name(p, len);
+		if (class < 0) {
+			log_err("--events: no class '%.*s'; there are sched, fault, lock, file, alloc, irq, reclaim, "
+				"syscall, "
+				"sample",
+				(int)len, p);
+			return -EINVAL;
+		}
+		on[class] = value;
+	}
+	return 0;
+}
+
+static int alloc_mode(struct record_options *o)
+{
+	static const char *const words[] = {[ALLOC_OFF] = "off", [ALLOC_LARGE] = "large", [ALLOC_ALL] = "all"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		if (!strcmp(o->alloc_word, words[i])) {
+			o->alloc = i;
+			return 0;
+		}
+	}
+	log_err("--alloc: '%s' is not off, large or all", o->alloc_word);
+	return -EINVAL;
+}
+
+static int check_target(const struct record_options *o)
+{
+	int targets = !!o->pid + !!o->name + !!o->command;
+
+	if (targets != 1) {
+		log_err(targets ? "give one of -p PID, -n NAME and -- CMD"
+				: "what to record? -p PID, -n NAME or -- CMD");
+		return -EINVAL;
+	}
+	if (o->pid > 0x7fffffff) {
+		log_err("--pid: %llu is no process id", (unsigned long long)o->pid);
+		return -EINVAL;
+	}
+	if ((o->wait || o->newest) && !o->name) {
+		log_err("--%s goes with -n NAME", o->wait ? "wait" : "newest");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int check_buffer(struct record_options *o)
+{
+	u64 size = 4096;
+
+	if (o->buffer < 65536 || o->buffer > 1ULL << 30) {
+		log_err("--buffer: a size from 64K to 1G");
+		return -EINVAL;
+	}
+	while (size < o->buffer) /* the kernel wants a power of two */
+		size *= 2;
+	o->buffer = size;
+	return 0;
+}
+
+static int check_meta(const struct record_options *o)
+{
+	for (int i = 0; i < o->meta.n; i++) {
+		if (!strchr(o->meta.v[i], '=') || o->meta.v[i][0] == '=') {
+			log_err("--meta: '%s' is not KEY=VALUE", o->meta.v[i]);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+int record_options__parse(struct record_options *o, int argc, char **argv)
+{
+	int n, command, err;
+
+	*o = (struct record_options){
+		.frame = "auto",
+		.alloc_word = "large",
+		.budget = "auto",
+		.buffer = CAPTURE_RING_BYTES,
+		.sample_hz = 1000,
+	};
+	for (int i = 0; i < CLASS_COUNT; i++)
+		o->on[i] = true;
+	err = options__parse(&record, argc, argv, o, &n, &command);
+	if (err)
+		return err;
+	log_level = o->quiet ? LOG_QUIET : o->verbose ? LOG_VERBOSE : LOG_NORMAL;
+	if (command) {
+		log_err("record: '%s' is no option; a command to run comes after --", argv[0]);
+		return -EINVAL;
+	}
+	if (n > command)
+		o->command = argv + command;
+	if (o->sample_hz > 10000) {
+		log_err("--sample: at most 10000");
+		return -EINVAL;
+	}
+	if ((o->events && record_options__events(o->on, o->events)) || alloc_mode(o) || check_target(o) ||
+		check_buffer(o) || check_meta(o))
+		return -EINVAL;
+	if (budget__parse(o->budget, &o->explain)) {
+		log_err("--budget: '%s' is not milliseconds, NNfps or auto", o->budget);
+		return -EINVAL;
+	}
+	o->on[CLASS_SAMPLE] &= o->sample_hz > 0;
+	return 0;
+}

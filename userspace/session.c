@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "capture.h"
+#include "log.h"
+#include "scout.h"
+#include "session.h"
+#include "startup.h"
+#include "symbolize.h"
+
+void session__note(struct session *s, u32 severity, enum ev_class class, const char *fmt, ...)
+{
+	char text[600];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	s->notes++;
+	log_warn("%s", text);
+	meta__note(&s->out, clock_boot_ns(), severity, class, text);
+}
+
+static void capture_note(void *arg, enum ev_class class, const char *text)
+{
+	session__note(arg, 1, class, "%s", text);
+}
+
+/* ---- the game ---- */
+
+static int signals_as_fd(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static bool interrupted(void *arg)
+{
+	struct session *s = arg;
+	struct signalfd_siginfo si;
+
+	return read(s->signal_fd, &si, sizeof(si)) == sizeof(si);
+}
+
+static int find_target(struct session *s, char *why, size_t size)
+{
+	const struct record_options *o = s->o;
+
+	if (o->command) {
+		int err = launch__prepare(&s->launch, o->command);
+
+		if (err) {
+			snprintf(why, size, "start %s: %s", o->command[0], errstr(err));
+			return err;
+		}
+		return target__by_pid(&s->target, s->launch.tgid, why, size);
+	}
+	if (o->pid)
+		return target__by_pid(&s->target, o->pid, why, size);
+	if (o->wait) {
+		log_info("waiting for '%s' to start", o->name);
+		return target__wait(&s->target, o->name, o->newest, -1, interrupted, s, why, size);
+	}
+	return target__by_name(&s->target, o->name, o->newest, why, size);
+}
+
+int session__find(struct session *s, const struct record_options *o)
+{
+	char why[1024] = "";
+	int err;
+
+	*s = (struct session){.o = o, .launch = {.go = -1, .error = -1}, .target = {.pidfd = -1}, .out = {.fd = -1}};
+	s->signal_fd = signals_as_fd();
+	err = find_target(s, why, sizeof(why));
+	if (!err)
+		return EXIT_OK;
+	log_err("%s", why);
+	return err == -ENOTUNIQ || err == -EINVAL ? EXIT_USAGE : EXIT_NO_TARGET;
+}
+
+/* ---- attach ---- */
+
+static void find_sites(struct session *s)
+{
+	const struct record_options *o = s->o;
+	bool allocs = o->on[CLASS_ALLOC] && o->alloc != ALLOC_OFF, before_exec = o->command;
+	char why[1024] = "";
+	int n;
+
+	if (before_exec)
+		return; /* it maps nothing of the game yet: the scout finds the sites */
+	n = sites__frame(&s->sites, s->target.tgid, o->frame, s->source, sizeof(s->source), why, sizeof(why));
+	s->have_frames = n > 0;
+	if (n <= 0 && strcmp(o->frame, "none"))
+		session__note(s, 2, CLASS_FRAME, "no frame source found: %s", why);
+	sites__markers(&s->sites, s->target.tgid, why, sizeof(why));
+	why[0] = 0;
+	if (allocs) {
+		n = sites__alloc(&s->sites, s->target.tgid, o->alloc == ALLOC_ALL, why, sizeof(why));
+		if (n <= 0)
+			session__note(s, 1, CLASS_ALLOC, "allocations not covered: %s", why);
+		else if (why[0])
+			session__note(s, 0, CLASS_ALLOC, "%s", why);
+	}
+}
+
+static void start_scout(struct session *s)
+{
+	const struct record_options *o = s->o;
+	struct scout_want want = {
+		.tgid = s->target.tgid,
+		.frame = s->have_frames || !strcmp(o->frame, "none") ? NULL : o->frame,
+		.markers = true,
+		.allocs = o->command && o->on[CLASS_ALLOC] && o->alloc != ALLOC_OFF,
+		.frees = o->alloc == ALLOC_ALL,
+	};
+
+	for (int i = 0; i < s->sites.n; i++)
+		want.markers &=
+			s->sites.sites[i].desc.what < PROBE_SCENE || s->sites.sites[i].desc.what > PROBE_MESSAGE;
+	s->scout = scout__start(&want);
+}
+
+static int load(struct session *s)
+{
+	const struct record_options *o = s->o;
+	struct capture_options c = {
+		.tgid = s->target.tgid,
+		.alloc_min = o->alloc == ALLOC_ALL ? 0 : ALLOC_LARGE_BYTES,
+		.syscall_min_ns = CAPTURE_SYSCALL_MIN_NS,
+		.sample_hz = o->sample_hz,
+		.ring_bytes = o->buffer,
+	};
+
+	memcpy(c.on, o->on, sizeof(c.on));
+	return capture__load(&s->capture, &c, capture_note, s);
+}
+
+static void write_options(struct session *s, u64 ts)
+{
+	const struct record_options *o = s->o;
+	char list[128] = "";
+
+	for (int i = CLASS_SCHED; i < CLASS_COUNT; i++)
+		if (o->on[i])
+			snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", list[0] ? "," : "",
+				(const char *[]){
+#define X(NAME, name) #name,
+					EV_CLASSES(X)
+#undef X
+				}[i]);
+	meta__info(&s->out, ts, "session.options", "events=%s alloc=%s sample=%llu buffer=%llu frame=%s", list,
+		o->alloc_word, (unsigned long long)o->sample_hz, (unsigned long long)o->buffer, o->frame);
+	if (o->explain.from == BUDGET_OPTION)
+		meta__info(&s->out, ts, "budget.ms", "%.6f", o->explain.budget_ns / 1e6);
+	for (int i = 0; i < o->meta.n; i++) {
+		const char *equals = strchr(o->meta.v[i], '=');
+		char key[128];
+
+		snprintf(key, sizeof(key), "meta.%.*s", (int)(equals - o->meta.v[i]), o->meta.v[i]);
+		meta__info(&s->out, ts, key, "%s", equals + 1);
+	}
+}
+
+static void write_startup(struct session *s)
+{
+	u64 ts = s->start;
+
+	meta__clock(&s->out);
+	startup__machine(&s->out, ts);
+	startup__game(&s->out, ts, &s->target);
+	write_options(s, ts);
+	meta__info(&s->out, ts, "frame.source", "%s", s->source[0] ? s->source : "none");
+	startup__tasks(&s->out, ts, s->target.tgid);
+	startup__maps(&s->out, ts, s->target.tgid);
+	startup__sites(&s->out, ts, &s->sites, 0);
+	images__refresh(&s->images, s->target.tgid);
+}
+
+static int launch(struct session *s)
+{
+	int err = s->launch.tgid ? launch__go(&s->launch) : 0;
+
+	if (!err)
+		return EXIT_OK;
+	log_err("run %s: %s", s->o->command[0], errstr(err));
+	return EXIT_NO_TARGET;
+}
+
+int session__attach(struct session *s, int fd)
+{
+	int err;
+
+	err = recording__create(&s->out, fd, clock_boot_ns());
+	if (err) {
+		log_err("create the recording: %s", errstr(err));
+		return EXIT_CANNOT_TRACE;
+	}
+	find_sites(s);
+	err = load(s);
+	s->start = clock_boot_ns();
+	if (!err)
+		err = drain__open(&s->drain, s->capture, &s->out, s->o->buffer);
+	if (!err)
+		err = capture__attach(s->capture);
+	if (err) {
+		log_err("cannot trace here: %s; 'redframe doctor' says what to mend", errstr(err));
+		return EXIT_CANNOT_TRACE;
+	}
+	/* the events are on: what /proc says now cannot be older than the first of them */
+	write_startup(s);
+	capture__attach_sites(s->capture, &s->sites, 0);
+	if (!target__alive(&s->target)) {
+		log_err("%s (%u) ended while redframe attached", s->target.name, s->target.tgid);
+		return EXIT_NO_TARGET;
+	}
+	start_scout(s);
+	return launch(s);
+}
+
+/* ---- while it runs ---- */
+
+/* What the scout found joins the sites that we have: file and site numbers move up. */
+static int adopt(struct session *s, struct site_list *found)
+{
+	struct site *sites = realloc(s->sites.sites, (s->sites.n + found->n) * sizeof(*sites));
+	struct site_file *files;
+
+	if (!sites)
+		return -ENOMEM;
+	s->sites.sites = sites;
+	files = realloc(s->sites.files, (s->sites.n_files + found->n_files) * sizeof(*files));
+	if (!files)
+		return -ENOMEM;
+	s->sites.files = files;
+	for (int i = 0; i < found->n; i++) {
+		struct site site = found->sites[i];
+
+		site.file += s->sites.n_files;
+		site.desc.site = s->sites.n + i;
+		sites[s->sites.n + i] = site;
+	}
+	memcpy(files + s->sites.n_files, found->files, found->n_files * sizeof(*files));
+	s->sites.n += found->n;
+	s->sites.n_files += found->n_files;
+	s->sites.cap = s->sites.n;
+	s->sites.cap_files = s->sites.n_files;
+	found->n_files = 0; /* their fds are ours now */
+	return 0;
+}
+
+static void take_finds(struct session *s)
+{
+	struct scout_find f;
+	int first = s->sites.n;
+	u64 ts;
+
+	if (!s->scout || !scout__take(s->scout, &f))
+		return;
+	ts = clock_boot_ns();
+	if (!adopt(s, &f.sites)) {
+		startup__sites(&s->out, ts, &s->sites, first);
+		images__refresh(&s->images, s->target.tgid);
+		capture__attach_sites(s->capture, &s->sites, first);
+		if (f.frame) {
+			s->have_frames = true;
+			snprintf(s->source, sizeof(s->source), "%s", f.source);
+			meta__info(&s->out, ts, "frame.source", "%s", f.source);
+			log_info("frames: %s (from %.1f s on)", f.source, (ts - s->start) / 1e9);
+		}
+	}
+	sites__free(&f.sites);
+}
+
+#define GUARD_NS            (3 * NSEC_PER_SEC)
+#define GUARD_CALLS_PER_SEC 100000 /* about 5 % of one CPU at 0.5 µs a probe */
+
+/* Allocation probes cost the game half a microsecond a call: a game that allocates without pause is let go. With
+ * --alloc all the user has asked for every call. */
+static void guard_allocs(struct session *s, u64 ts)
+{
+	u64 calls, rate;
+
+	if (s->allocs_shed || s->o->alloc != ALLOC_LARGE || ts - s->alloc_checked < GUARD_NS)
+		return;
+	calls = capture__alloc_calls(s->capture);
+	rate = (calls - s->alloc_calls_before) * NSEC_PER_SEC / (ts - s->alloc_checked);
+	if (s->alloc_checked && rate > GUARD_CALLS_PER_SEC) {
+		capture__detach_sites(s->capture, PROBE_ALLOC);
+		s->allocs_shed = true;
+		session__note(s, 2, CLASS_ALLOC,
+			"allocations are not recorded from here on: %llu calls/s would cost the game too much; "
+			"--alloc all records them all the same",
+			(unsigned long long)rate);
+	}
+	s->alloc_calls_before = calls;
+	s->alloc_checked = ts;
+}
+
+static u64 resident_bytes(void)
+{
+	unsigned long pages = 0;
+	FILE *f = fopen("/proc/self/statm", "re");
+
+	if (f && fscanf(f, "%*u %lu", &pages) != 1)
+		pages = 0;
+	if (f)
+		fclose(f);
+	return pages * 4096;
+}
+
+static u64 own_cpu_ns(void)
+{
+	struct rusage ru;
+
+	getrusage(RUSAGE_SELF, &ru);
+	return (ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) * NSEC_PER_SEC +
+	       (ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) * 1000ULL;
+}
+
+double session__cpu_percent(const struct session *s)
+{
+	return s->stop > s->start ? 100.0 * s->cpu_ns / (s->stop - s->start) : 0;
+}
+
+static void write_cost(struct session *s, u64 ts)
+{
+	struct ev_cost e = {
+		.hdr = {.ts = ts, .kind = EV_COST, .words = sizeof(e) / 8},
+		.bytes = s->out.bytes,
+		.records = s->drain.records,
+		.wakeups = s->drain.wakeups,
+		.ring_used = s->drain.pass_bytes,
+		.rss = resident_bytes(),
+		.cpu_ns = own_cpu_ns() - s->cpu_before,
+	};
+
+	recording__append(&s->out, &e, sizeof(e));
+}
+
+static void every_second(struct session *s, u64 ts)
+{
+	write_cost(s, ts);
+	images__refresh(&s->images, s->target.tgid);
+	recording__flush(&s->out); /* what SIGKILL may take is at most this second */
+}
+
+static enum session_end limit_reached(const struct session *s, u64 ts)
+{
+	if (s->o->seconds && ts - s->start >= s->o->seconds * NSEC_PER_SEC)
+		return END_DURATION;
+	/* N frames lie between N + 1 marks */
+	if (s->o->frames && s->drain.marks > s->o->frames)
+		return END_FRAMES;
+	return END_NOT_YET;
+}
+
+static enum session_end wait_a_little(struct session *s)
+{
+	struct pollfd fds[] = {{.fd = s->signal_fd, .events = POLLIN}, {.fd = s->target.pidfd, .events = POLLIN}};
+
+	if (poll(fds, ARRAY_SIZE(fds), drain__pause_ms(&s->drain)) <= 0)
+		return END_NOT_YET;
+	if (fds[0].revents && interrupted(s))
+		return END_SIGNAL;
+	return fds[1].revents ? END_GAME : END_NOT_YET;
+}
+
+void session__run(struct session *s)
+{
+	u64 second = s->start, tenth = s->start, ts;
+	int err;
+
+	s->cpu_before = own_cpu_ns(); /* attaching is not what it costs to record */
+
+	while (s->end == END_NOT_YET) {
+		s->end = wait_a_little(s);
+		err = drain__pass(&s->drain);
+		if (err < 0) {
+			s->end = END_ERROR;
+			break;
+		}
+		ts = clock_boot_ns();
+		if (ts - tenth >= 100 * NSEC_PER_MSEC) {
+			tenth = ts;
+			take_finds(s);
+			guard_allocs(s, ts);
+			progress__show(s);
+		}
+		if (ts - second >= NSEC_PER_SEC) {
+			second = ts;
+			every_second(s, ts);
+		}
+		if (s->end == END_NOT_YET)
+			s->end = limit_reached(s, ts);
+	}
+	progress__clear();
+	s->cpu_ns = own_cpu_ns() - s->cpu_before;
+}
+
+static void name_addresses(struct session *s)
+{
+	struct symbolize_result r;
+	int err = symbolize__write(&s->out, &s->images, clock_boot_ns(), &r);
+
+	if (err && err != s->out.error)
+		session__note(s, 1, CLASS_META, "addresses stay without names: %s", errstr(err));
+	if (r.beyond)
+		session__note(s, 1, CLASS_META, "%u addresses stay without names: too many", r.beyond);
+	log_debug("%u of %u addresses have names", r.named, r.addresses);
+}
+
+int session__finish(struct session *s)
+{
+	int err;
+
+	scout__stop(s->scout);
+	s->scout = NULL;
+	s->stop = clock_boot_ns();
+	capture__detach(s->capture);
+	drain__pass(&s->drain); /* what is still in the ring */
+	write_cost(s, clock_boot_ns());
+	meta__clock(&s->out);
+	name_addresses(s);
+	err = s->out.error;
+	recording__finish(&s->out, !err);
+	return err;
+}
+
+void session__free(struct session *s)
+{
+	scout__stop(s->scout);
+	capture__free(s->capture);
+	drain__close(&s->drain);
+	sites__free(&s->sites);
+	images__free(&s->images);
+	target__close(&s->target);
+	launch__close(&s->launch);
+	if (s->signal_fd >= 0)
+		close(s->signal_fd);
+}

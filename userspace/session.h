@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ *
+ * One recording as it is being made: the game, the probes, the ring, the file.
+ */
+#ifndef REDFRAME_SESSION_H
+#define REDFRAME_SESSION_H
+
+#include "drain.h"
+#include "images.h"
+#include "launch.h"
+#include "process.h"
+#include "record.h"
+#include "recording.h"
+#include "sites.h"
+
+struct capture;
+struct scout;
+
+enum session_end { END_NOT_YET, END_DURATION, END_FRAMES, END_SIGNAL, END_GAME, END_ERROR };
+
+struct session {
+	const struct record_options *o;
+	struct target target;
+	struct launch launch;
+	struct site_list sites;
+	struct images images;
+	char source[256]; /* the frame source in words */
+	bool have_frames; /* … and whether there is one */
+	struct capture *capture;
+	struct recording_writer out;
+	struct drain drain;
+	struct scout *scout;
+	u64 start, stop; /* ns, BOOTTIME */
+	enum session_end end;
+	int signal_fd;
+	u32 notes;
+	u64 cpu_before, cpu_ns; /* of redframe itself: when recording began, and spent while it ran */
+	bool allocs_shed;
+	u64 alloc_calls_before; /* for the guard */
+	u64 alloc_checked;
+};
+
+/* Finds the game (waiting for it if asked) or prepares CMD. enum exit_status; says what is wrong. */
+int session__find(struct session *s, const struct record_options *o);
+/* Loads and attaches, writing to fd (taken over), and lets CMD run. enum exit_status. */
+int session__attach(struct session *s, int fd);
+/* Until a limit, a signal or the end of the game. */
+void session__run(struct session *s);
+/* Detaches, empties the ring, closes the file. 0 or the first -errno of the file. */
+int session__finish(struct session *s);
+void session__free(struct session *s);
+
+/* Something that could not be done: into the recording, and said. */
+void session__note(struct session *s, u32 severity, enum ev_class class, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/* redframe's own CPU time over the recording's, in percent of one CPU */
+double session__cpu_percent(const struct session *s);
+
+/* userspace/progress.c: a line on a terminal, nothing in a pipe */
+void progress__show(const struct session *s);
+void progress__clear(void);
+
+#endif

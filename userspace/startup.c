@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "maps.h"
+#include "process.h"
+#include "recording.h"
+#include "sites.h"
+#include "startup.h"
+
+#define HDR(kind_, ts_, tid_)                                                                                          \
+	{                                                                                                              \
+		.ts = (ts_), .tid = (tid_), .kind = (kind_)                                                            \
+	}
+
+static int append(struct recording_writer *w, const void *fixed, size_t bytes, const char *text)
+{
+	return recording__append_text(w, fixed, bytes, text, strlen(text));
+}
+
+int meta__info(struct recording_writer *w, u64 ts, const char *key, const char *fmt, ...)
+{
+	struct ev_info e = {HDR(EV_INFO, ts, 0)};
+	char text[1600];
+	int n = snprintf(text, sizeof(text), "%s=", key);
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text + n, sizeof(text) - n, fmt, ap);
+	va_end(ap);
+	return append(w, &e, sizeof(e), text);
+}
+
+int meta__note(struct recording_writer *w, u64 ts, u32 severity, enum ev_class class, const char *text)
+{
+	struct ev_note e = {HDR(EV_NOTE, ts, 0), .severity = severity, .class = class};
+
+	return append(w, &e, sizeof(e), text);
+}
+
+static u64 clock_ns(clockid_t id)
+{
+	struct timespec t;
+
+	clock_gettime(id, &t);
+	return t.tv_sec * NSEC_PER_SEC + t.tv_nsec;
+}
+
+int meta__clock(struct recording_writer *w)
+{
+	/* the reads lie within a microsecond of each other */
+	struct ev_clock e = {
+		.hdr = {.ts = clock_ns(CLOCK_BOOTTIME), .kind = EV_CLOCK, .words = sizeof(e) / 8},
+		.monotonic = clock_ns(CLOCK_MONOTONIC),
+		.realtime = clock_ns(CLOCK_REALTIME),
+	};
+
+	return recording__append(w, &e, sizeof(e));
+}
+
+int startup__machine(struct recording_writer *w, u64 ts)
+{
+	struct utsname u;
+
+	uname(&u);
+	meta__info(w, ts, "redframe.version", "%s", REDFRAME_VERSION);
+	meta__info(w, ts, "kernel.release", "%s", u.release);
+	meta__info(w, ts, "kernel.version", "%s", u.version);
+	meta__info(w, ts, "kernel.machine", "%s", u.machine);
+	return meta__info(w, ts, "cpus", "%ld", sysconf(_SC_NPROCESSORS_CONF));
+}
+
+/* ---- tasks ---- */
+
+/* the last number of a "Key:\t1\t2" line of /proc/…/status: the id in the innermost namespace; 0 where there is none */
+static u32 last_number(const char *status, const char *key)
+{
+	const char *line = strstr(status, key), *end = line ? strchr(line, '\n') : NULL;
+	u32 n = 0;
+
+	if (!end)
+		return 0;
+	while (end > line && isdigit((unsigned char)end[-1]))
+		end--;
+	if (sscanf(end, "%u", &n) != 1)
+		return 0;
+	return n;
+}
+
+static u32 first_number(const char *status, const char *key)
+{
+	const char *line = strstr(status, key);
+	u32 n = 0;
+
+	return line && sscanf(line + strlen(key), "%u", &n) == 1 ? n : 0;
+}
+
+static void strip_newline(char *s)
+{
+	size_t n = strlen(s);
+
+	if (n && s[n - 1] == '\n')
+		s[n - 1] = 0;
+}
+
+static int write_thread(struct recording_writer *w, u64 ts, u32 tgid, u32 tid, bool of_game)
+{
+	struct ev_thread e = {HDR(EV_THREAD, ts, tid), .tgid = tgid, .nstid = tid};
+	char path[64], *comm, *status;
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/%u/task/%u/comm", tgid, tid);
+	comm = proc__read(path, 256, NULL);
+	if (!comm)
+		return 0; /* it ended */
+	strip_newline(comm);
+	if (of_game) {
+		snprintf(path, sizeof(path), "/proc/%u/task/%u/status", tgid, tid);
+		status = proc__read(path, 8192, NULL);
+		if (status)
+			e.nstid = last_number(status, "\nNSpid:") ?: tid;
+		free(status);
+	}
+	err = append(w, &e, sizeof(e), comm);
+	free(comm);
+	return err;
+}
+
+static int write_process(struct recording_writer *w, u64 ts, u32 tgid)
+{
+	struct ev_process e = {HDR(EV_PROCESS, ts, tgid), .nspid = tgid};
+	char path[64], *cmdline, *status;
+	size_t len = 0;
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/%u/status", tgid);
+	status = proc__read(path, 8192, NULL);
+	if (!status)
+		return 0;
+	e.parent = first_number(status, "\nPPid:");
+	e.nspid = last_number(status, "\nNSpid:") ?: tgid;
+	free(status);
+	snprintf(path, sizeof(path), "/proc/%u/cmdline", tgid);
+	cmdline = proc__read(path, 1024, &len);
+	err = recording__append_text(w, &e, sizeof(e), cmdline ? cmdline : "", len);
+	free(cmdline);
+	return err;
+}
+
+/* Calls fn for each entry of a folder whose name is a number. */
+static int each_number(const char *path, int (*fn)(u32 n, void *arg), void *arg)
+{
+	DIR *dir = opendir(path);
+	struct dirent *d;
+	int err = 0;
+
+	if (!dir)
+		return 0;
+	while (!err && (d = readdir(dir)))
+		if (isdigit((unsigned char)d->d_name[0]))
+			err = fn(strtoul(d->d_name, NULL, 10), arg);
+	closedir(dir);
+	return err;
+}
+
+struct task_walk {
+	struct recording_writer *w;
+	u64 ts;
+	u32 game, tgid;
+};
+
+static int walk_thread(u32 tid, void *arg)
+{
+	struct task_walk *k = arg;
+
+	return write_thread(k->w, k->ts, k->tgid, tid, k->tgid == k->game);
+}
+
+static int walk_process(u32 tgid, void *arg)
+{
+	struct task_walk *k = arg;
+	char path[64];
+	int err = write_process(k->w, k->ts, tgid);
+
+	k->tgid = tgid;
+	snprintf(path, sizeof(path), "/proc/%u/task", tgid);
+	return err ? err : each_number(path, walk_thread, k);
+}
+
+int startup__tasks(struct recording_writer *w, u64 ts, u32 game)
+{
+	struct task_walk k = {.w = w, .ts = ts, .game = game};
+
+	return each_number("/proc", walk_process, &k);
+}
+
+/* ---- the game ---- */
+
+int startup__game(struct recording_writer *w, u64 ts, const struct target *t)
+{
+	meta__info(w, ts, "game.tgid", "%u", t->tgid);
+	meta__info(w, ts, "game.name", "%s", t->name);
+	if (t->own_pid_ns || t->own_mnt_ns)
+		meta__info(w, ts, "game.container", "%s", t->cgroup);
+	return meta__info(w, ts, "game.exe", "%s", t->exe);
+}
+
+int startup__maps(struct recording_writer *w, u64 ts, u32 tgid)
+{
+	struct maps maps = {};
+	int err = maps__read(&maps, tgid);
+
+	if (err)
+		return err == -ESRCH ? 0 : err;
+	for (int i = 0; i < maps.n && !err; i++) {
+		const struct map *m = &maps.v[i];
+		struct ev_map e = {
+			HDR(EV_MAP, ts, tgid),
+			.start = m->start,
+			.end = m->end,
+			.offset = m->offset,
+			.ino = m->ino,
+			.dev = m->dev,
+			.prot = m->prot,
+		};
+
+		err = append(w, &e, sizeof(e), m->path);
+	}
+	maps__free(&maps);
+	return err;
+}
+
+int startup__sites(struct recording_writer *w, u64 ts, const struct site_list *l, int first)
+{
+	char key[32];
+	int err = 0;
+
+	for (int i = first; i < l->n && !err; i++) {
+		snprintf(key, sizeof(key), "probe.%d", i);
+		err = meta__info(w, ts, key, "%s", l->sites[i].label);
+	}
+	return err;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ *
+ * When a recording ends: names for the addresses in it, so that it explains anywhere. Reads back what was written,
+ * collects the addresses that somebody will want a name for, and appends a SYMBOL record for each symbol they fall
+ * into.
+ */
+#ifndef REDFRAME_SYMBOLIZE_H
+#define REDFRAME_SYMBOLIZE_H
+
+#include "common.h"
+
+struct images;
+struct recording_writer;
+
+struct symbolize_result {
+	u32 addresses; /* distinct ones that wanted a name */
+	u32 named;
+	u32 beyond; /* distinct ones that did not fit into the table: without a name */
+};
+
+/* 0 or -errno */
+int symbolize__write(struct recording_writer *w, const struct images *im, u64 ts, struct symbolize_result *out);
+
+#endif
