@@ -143,9 +143,17 @@ static void put_clock(struct pb *b, enum builtin_clock id, u64 ts)
 
 static void put_clocks(struct perfetto *p, const struct ev_clock *ev)
 {
-	struct pb *b = perfetto__packet_begin(p, 0);
+	struct pb *b;
 	size_t mark;
 
+	/* of clocks that run backwards the importer makes an error */
+	if (p->clock_ts && (ev->hdr.ts <= p->clock_ts || ev->monotonic <= p->clock_monotonic)) {
+		p->unshown++;
+		return;
+	}
+	p->clock_ts = ev->hdr.ts;
+	p->clock_monotonic = ev->monotonic;
+	b = perfetto__packet_begin(p, 0);
 	pb__uint(b, PACKET_TIMESTAMP, ev->hdr.ts);
 	mark = pb__begin(b, PACKET_CLOCK_SNAPSHOT);
 	put_clock(b, BUILTIN_BOOTTIME, ev->hdr.ts);
@@ -262,6 +270,10 @@ static int perfetto_event(struct exporter *e, const struct model *m, const struc
 		return status(p);
 	}
 	start(p, m, rec->ts);
+	if (d->class == CLASS_SCHED && rec->cpu >= SCHED_CPUS) {
+		p->unshown++; /* the importer would refuse the whole trace */
+		return status(p);
+	}
 	if (d->shape != SHAPE_META)
 		p->last_ts = max(p->last_ts, rec->ts);
 	dispatch(p, m, rec, d);

@@ -155,7 +155,7 @@ void perfetto__note_close(struct perfetto *p, struct note_mark m);
 
 /* ---- perfetto_sched.c and perfetto_tasks.c ---- */
 
-#define SCHED_CPUS  1024 /* with compact bundles; what runs on higher ones goes out event by event */
+#define SCHED_CPUS  1024 /* the importer takes no more */
 #define SCHED_BATCH 256
 #define SCHED_COMMS 4096
 #define SCHED_CACHE 128
@@ -251,11 +251,12 @@ struct perfetto {
 	struct sched_cpu **cpus;
 	u32 names_gen;
 	u64 lost, faults;
-	u64 unshown; /* slices that found no track */
+	u64 unshown; /* what found no track */
 	u64 heap_start;
 	s64 mapped;
 	u64 cost_ts, cost_cpu_ns;
-	struct frame_tracks *streams; /* [FRAME_STREAMS], by frame_stream.id */
+	u64 clock_ts, clock_monotonic; /* of the last snapshot */
+	struct frame_tracks *streams;  /* [FRAME_STREAMS], by frame_stream.id */
 };
 
 /* A packet on the sequence, with what an event of the open sequence needs: flags SEQ_NEEDS_STATE or 0. */

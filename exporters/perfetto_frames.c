@@ -266,7 +266,8 @@ void frame_tracks__end(struct perfetto *p, const struct model *m, u64 ts)
 		perfetto__event_end(p);
 	}
 	if (p->unshown) {
-		snprintf(name, sizeof(name), "%llu slices not shown: no track", (unsigned long long)p->unshown);
+		snprintf(
+			name, sizeof(name), "%llu events not shown: no track for them", (unsigned long long)p->unshown);
 		perfetto__message(p, m, ts, name);
 	}
 }

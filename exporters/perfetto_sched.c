@@ -139,11 +139,8 @@ static void flush_cpu(struct perfetto *p, struct sched_cpu *c, u16 cpu)
 	memset(c->cache, 0, sizeof(c->cache));
 }
 
-/* NULL: one by one */
 static struct sched_cpu *cpu_of(struct perfetto *p, u16 cpu)
 {
-	if (cpu >= SCHED_CPUS)
-		return NULL;
 	if (!p->cpus)
 		p->cpus = calloc(SCHED_CPUS, sizeof(*p->cpus));
 	if (p->cpus && !p->cpus[cpu])
@@ -277,7 +274,9 @@ void sched__lost(struct perfetto *p, u16 cpu, u64 ts)
 	struct pb *b;
 	size_t mark;
 
-	if (p->cpus && cpu < SCHED_CPUS && p->cpus[cpu]) {
+	if (cpu >= SCHED_CPUS)
+		return;
+	if (p->cpus && p->cpus[cpu]) {
 		flush_cpu(p, p->cpus[cpu], cpu);
 		p->cpus[cpu]->known = false;
 	}
