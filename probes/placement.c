@@ -5,9 +5,10 @@
 #include <Zydis/Zydis.h>
 #include "placement.h"
 
-#define UNSIZED_BYTES 4096 /* looked at where the file does not say how long a function is */
-#define COLD_PARTS    64   /* out-of-line parts followed */
-#define COLD_BYTES    1024 /* of each */
+#define UNSIZED_BYTES   4096 /* looked at where the file does not say how long a function is */
+#define COLD_PARTS      64   /* out-of-line parts followed */
+#define COLD_BYTES      1024 /* of each */
+#define NEIGHBOUR_BYTES 16384
 
 static const ZydisRegister argument_regs[] = {ZYDIS_REGISTER_RDI, ZYDIS_REGISTER_RSI, ZYDIS_REGISTER_RDX,
 	ZYDIS_REGISTER_RCX, ZYDIS_REGISTER_R8, ZYDIS_REGISTER_R9};
@@ -80,19 +81,12 @@ static bool is_branch(const ZydisDecodedInstruction *i)
 }
 
 /* Address that a relative branch may go to; calls excepted, they come back. */
-static bool branch_target(const struct insn *in, u64 at, u64 *target)
+static bool branch_target(const ZydisDecodedInstruction *i, u64 at, u64 *target)
 {
-	ZyanU64 to;
-
-	if (in->i.meta.category == ZYDIS_CATEGORY_CALL || !in->i.raw.imm[0].is_relative)
+	if (i->meta.category == ZYDIS_CATEGORY_CALL || !i->raw.imm[0].is_relative)
 		return false;
-	for (int k = 0; k < in->i.operand_count_visible; k++)
-		if (in->ops[k].type == ZYDIS_OPERAND_TYPE_IMMEDIATE && in->ops[k].imm.is_relative &&
-			ZYAN_SUCCESS(ZydisCalcAbsoluteAddress(&in->i, &in->ops[k], at, &to))) {
-			*target = to;
-			return true;
-		}
-	return false;
+	*target = at + i->length + (u64)i->raw.imm[0].value.s;
+	return true;
 }
 
 /* argument registers that it writes, in whole or in part, explicitly or not */
@@ -229,27 +223,49 @@ static void sweep(struct branches *b, const u8 *code, size_t size, u64 vaddr, bo
 	u64 furthest = 0;
 
 	for (size_t at = 0; at < size;) {
-		struct insn in;
+		ZydisDecodedInstruction i;
 		u64 target;
 		bool ends;
 
-		if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&b->decoder, code + at, size - at, &in.i, in.ops))) {
+		if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&b->decoder, NULL, code + at, size - at, &i))) {
 			at++; /* data between code */
 			continue;
 		}
-		if (branch_target(&in, vaddr + at, &target)) {
+		if (branch_target(&i, vaddr + at, &target)) {
 			note_target(b, target, follow);
 			if (target < vaddr + size)
 				furthest = max(furthest, target);
 		}
-		at += in.i.length;
-		ends = in.i.meta.category == ZYDIS_CATEGORY_RET || in.i.meta.category == ZYDIS_CATEGORY_UNCOND_BR;
+		at += i.length;
+		ends = i.meta.category == ZYDIS_CATEGORY_RET || i.meta.category == ZYDIS_CATEGORY_UNCOND_BR;
 		if (!to_end && ends && furthest < vaddr + at)
 			return;
 	}
 }
 
-/* The lowest address after the entry that a branch of the function goes to. */
+/* Hand-written functions share code: glibc's mempcpy jumps into memcpy. Whoever does so lies nearby, in the same
+ * source. */
+static void sweep_neighbours(struct branches *b, const struct placement_code *c)
+{
+	u8 *code = malloc(NEIGHBOUR_BYTES);
+	u64 back = min((u64)NEIGHBOUR_BYTES, c->vaddr);
+
+	if (!code) {
+		b->lowest = b->entry;
+		return;
+	}
+	for (; back >= 64; back /= 2) { /* the segment may begin later */
+		size_t n = c->outside(c->arg, c->vaddr - back, code, (size_t)back);
+
+		sweep(b, code, n, c->vaddr - back, false, true);
+		if (n)
+			break;
+	}
+	sweep(b, code, c->outside(c->arg, b->end, code, NEIGHBOUR_BYTES), b->end, false, true);
+	free(code);
+}
+
+/* The lowest address after the entry that a branch goes to. */
 static u64 lowest_target(const struct placement_code *c)
 {
 	struct branches b = {.entry = c->vaddr, .end = c->vaddr + c->size, .lowest = ~0ULL};
@@ -262,6 +278,8 @@ static u64 lowest_target(const struct placement_code *c)
 
 		sweep(&b, cold, n, b.cold[i], false, false);
 	}
+	if (c->outside)
+		sweep_neighbours(&b, c);
 	return b.lowest;
 }
 

@@ -4,8 +4,8 @@
  * about 0.45 µs a hit) and single-steps all others (about 14 µs), and the first byte of a function is rarely one of the
  * few. So the straight-line entry is decoded for the first such instruction at which
  *   - no register that holds a needed argument has been written,
- *   - control arrives exactly once per call: nothing branched away before it, and no branch of the function leads to an
- *     instruction after the entry up to and including it,
+ *   - control arrives exactly once per call: nothing branched away before it, and no branch of the function, of its
+ *     out-of-line parts or of the code around it leads to an instruction after the entry up to and including it,
  *   - the distance from the stack pointer to the return address is known.
  */
 #ifndef REDFRAME_PLACEMENT_H

@@ -252,7 +252,7 @@ static bool add_note(const struct usdt_note *note, void *arg)
 		return true;
 	clear_args(&s.desc);
 	have = usdt__parse_args(b->obj->elf.machine, note->args, s.desc.args, wanted_args(b), problem, sizeof(problem));
-	if (have < required_args(b->what)) {
+	if (max(have, 0) < required_args(b->what)) {
 		if (!b->refused++)
 			why__add(b->why, b->why_size, "usdt:%s:%s: %s", b->provider, b->name,
 				problem[0] ? problem : "it lacks an argument");

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include "build_fixture.h"
+#include "maps.h"
+#include "process.h"
+
+static const char program[] = "#include <unistd.h>\nint main(void) { write(1, \"x\", 1); for (;;) pause(); }\n";
+
+static char why[2048];
+
+static int by_pid(struct target *t, u32 pid)
+{
+	why[0] = 0;
+	return target__by_pid(t, pid, why, sizeof(why));
+}
+
+static int by_name(struct target *t, const char *name, bool newest)
+{
+	why[0] = 0;
+	return target__by_name(t, name, newest, why, sizeof(why));
+}
+
+static void test_process_is_described_and_its_end_noticed(void **state)
+{
+	struct target t;
+	pid_t pid = fixture__run(fixture__build("rf game", "", program), "rf game");
+
+	assert_int_equal(by_pid(&t, (u32)pid), 0);
+	assert_int_equal(t.tgid, pid);
+	assert_string_equal(t.name, "rf game");
+	assert_string_equal(t.exe, fixture__path("rf game"));
+	assert_int_equal(t.threads, 1);
+	assert_false(t.own_pid_ns);
+	assert_true(target__alive(&t));
+	fixture__kill(pid);
+	assert_false(target__alive(&t));
+	target__close(&t);
+	assert_int_equal(by_pid(&t, (u32)pid), -ESRCH);
+	assert_non_null(strstr(why, "there is no process"));
+}
+
+static void test_executable_deleted_meanwhile_keeps_its_name(void **state)
+{
+	struct target t;
+	pid_t pid = fixture__run(fixture__build("rfgone", "", program), "x");
+
+	unlink(fixture__path("rfgone"));
+	assert_int_equal(by_name(&t, "rfgone", false), 0);
+	assert_int_equal(t.tgid, pid);
+	assert_string_equal(t.exe, fixture__path("rfgone"));
+	target__close(&t);
+	fixture__kill(pid);
+}
+
+static void *sleeper(void *arg)
+{
+	*(u32 *)arg = (u32)syscall(SYS_gettid);
+	for (;;)
+		pause();
+	return NULL;
+}
+
+static void test_number_of_a_thread_is_refused_with_its_process(void **state)
+{
+	struct target t;
+	char want[64];
+	int go[2], tids[2];
+	pid_t pid;
+	u32 tid = 0;
+
+	assert_int_equal(pipe(go), 0);
+	assert_int_equal(pipe(tids), 0);
+	pid = fork();
+	if (pid == 0) {
+		static volatile u32 self;
+		pthread_t thread;
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pthread_create(&thread, NULL, sleeper, (void *)&self);
+		while (!self)
+			usleep(1000);
+		tid = self;
+		_exit(write(tids[1], &tid, 4) == 4 ? pause() : 1);
+	}
+	assert_int_equal(read(tids[0], &tid, 4), 4);
+	assert_int_equal(by_pid(&t, tid), -EINVAL);
+	snprintf(want, sizeof(want), "use -p %d", pid);
+	assert_non_null(strstr(why, want));
+	fixture__kill(pid);
+}
+
+static void test_what_is_no_game_is_refused(void **state)
+{
+	char comm[32] = "";
+	struct target t;
+	pid_t zombie;
+	char *text;
+
+	assert_int_equal(by_pid(&t, (u32)getpid()), -EINVAL);
+	assert_non_null(strstr(why, "redframe itself"));
+	assert_int_equal(by_pid(&t, 0), -ESRCH);
+	assert_int_equal(by_pid(&t, 0xffffffff), -ESRCH);
+	zombie = fork();
+	if (zombie == 0)
+		_exit(0);
+	usleep(50000);
+	assert_int_equal(by_pid(&t, (u32)zombie), -ESRCH);
+	assert_non_null(strstr(why, "has ended"));
+	waitpid(zombie, NULL, 0);
+	text = proc__read("/proc/2/comm", sizeof(comm), NULL);
+	if (!text || strcmp(text, "kthreadd\n")) {
+		print_message("no kernel thread is visible from here: not tested\n");
+		free(text);
+		return;
+	}
+	free(text);
+	assert_int_equal(by_pid(&t, 2), -EINVAL);
+	assert_non_null(strstr(why, "kernel thread"));
+}
+
+static void test_name_may_be_comm_executable_or_windows_path(void **state)
+{
+	struct target t;
+	const char *path = fixture__build("rfexe-with-a-very-long-name", "", program);
+	pid_t pid = fixture__run(path, "C:\\Program Files\\Rf\\RfGame.exe");
+
+	assert_int_equal(by_name(&t, "RfGame.exe", false), 0);
+	assert_int_equal(t.tgid, pid);
+	target__close(&t);
+	assert_int_equal(by_name(&t, "C:\\Other\\RfGame.exe", false), 0); /* the base name counts */
+	target__close(&t);
+	assert_int_equal(by_name(&t, "rfexe-with-a-very-long-name", false), 0);
+	target__close(&t);
+	assert_int_equal(by_name(&t, "rfexe-with-a-ve", false), 0); /* comm is cut at 15 bytes */
+	target__close(&t);
+	assert_int_equal(by_name(&t, "rfexe", false), -ESRCH);
+	assert_non_null(strstr(why, "rfexe-with-a-ve")); /* named as near */
+	fixture__kill(pid);
+}
+
+static void test_several_of_a_name_are_listed_and_the_newest_is_the_last_started(void **state)
+{
+	struct target t;
+	const char *path = fixture__build("rftwice", "", program);
+	pid_t first = fixture__run(path, "rftwice"), second;
+	char one[32], two[32];
+
+	usleep(30000); /* start times count in 10 ms */
+	second = fixture__run(path, "rftwice");
+	assert_int_equal(by_name(&t, "rftwice", false), -ENOTUNIQ);
+	snprintf(one, sizeof(one), "\n  %d  ", first);
+	snprintf(two, sizeof(two), "\n  %d  ", second);
+	assert_non_null(strstr(why, one));
+	assert_non_null(strstr(why, two));
+	assert_int_equal(by_name(&t, "rftwice", true), 0);
+	assert_int_equal(t.tgid, second);
+	target__close(&t);
+	fixture__kill(first);
+	fixture__kill(second);
+}
+
+static bool stop_now(void *arg)
+{
+	return true;
+}
+
+static void test_waiting_ends_with_the_process_the_time_or_the_user(void **state)
+{
+	struct target t;
+	const char *path = fixture__build("rflate", "", program);
+	pid_t starter;
+
+	assert_int_equal(target__wait(&t, "rflate", false, 120, NULL, NULL, why, sizeof(why)), -ETIMEDOUT);
+	assert_int_equal(target__wait(&t, "rflate", false, -1, stop_now, NULL, why, sizeof(why)), -EINTR);
+	starter = fork();
+	if (starter == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		usleep(200000);
+		close(1);
+		execl(path, "rflate", (char *)NULL);
+		_exit(1);
+	}
+	assert_int_equal(target__wait(&t, "rflate", false, 10000, NULL, NULL, why, sizeof(why)), 0);
+	assert_int_equal(t.tgid, starter);
+	target__close(&t);
+	fixture__kill(starter);
+}
+
+static void test_escape_codes_of_names_do_not_reach_the_message(void **state)
+{
+	struct target t;
+	const char *path = fixture__build("rfescape", "", program);
+	pid_t first = fixture__run(path, "rf\033[31m\n  1  init"), second = fixture__run(path, "rf\033[31m");
+
+	assert_int_equal(by_name(&t, "no\033[31msuch", false), -ESRCH);
+	assert_null(strchr(why, '\033'));
+	assert_int_equal(by_name(&t, "rfescape", false), -ENOTUNIQ);
+	assert_null(strchr(why, '\033'));
+	assert_null(strstr(why, "\n  1  init"));
+	fixture__kill(first);
+	fixture__kill(second);
+}
+
+/* ---- /proc/PID/maps ---- */
+
+static void parse(struct maps *m, const char *text)
+{
+	char *copy = strdup(text);
+
+	assert_non_null(copy);
+	assert_int_equal(maps__parse(m, copy, strlen(copy)), 0);
+}
+
+static void test_maps_are_read_with_blanks_newlines_and_deleted_files(void **state)
+{
+	struct maps m;
+
+	parse(&m, "1000-2000 r-xp 00001000 08:01 42                         /games/my game (deleted)\n"
+		  "2000-3000 rw-p 00000000 103:00002 43 /a\\012b\n"
+		  "3000-4000 rw-p 00000000 00:00 0 [heap]\n"
+		  "4000-5000 rw-p 00000000 00:00 0\n"
+		  "nonsense\n"
+		  "6000-5000 r-xp 00000000 08:01 44 /backwards\n"
+		  "7000-8000 r-xp 00000000 08:01 45 /cut off");
+	assert_int_equal(m.n, 4);
+	assert_string_equal(m.v[0].path, "/games/my game");
+	assert_true(m.v[0].deleted);
+	assert_int_equal(m.v[0].prot, PROT_READ | PROT_EXEC);
+	assert_int_equal(m.v[0].offset, 0x1000);
+	assert_int_equal(m.v[0].ino, 42);
+	assert_int_equal(m.v[0].dev, 8 << 20 | 1);
+	assert_string_equal(m.v[1].path, "/a\nb");
+	assert_int_equal(m.v[1].dev, 0x103 << 20 | 2);
+	assert_string_equal(m.v[2].path, "[heap]");
+	assert_string_equal(m.v[3].path, "");
+	assert_ptr_equal(maps__find(&m, 0x1fff), &m.v[0]);
+	assert_ptr_equal(maps__find(&m, 0x4000), &m.v[3]);
+	assert_null(maps__find(&m, 0x5000));
+	assert_null(maps__find(&m, 0));
+	maps__free(&m);
+}
+
+static void test_file_whose_name_means_another_file_now_is_not_opened_by_name(void **state)
+{
+	struct map m = {.start = 1, .end = 2, .ino = 1, .dev = 0xfff, .path = fixture__path("replaced")};
+
+	fixture__write("replaced", "x", 1);
+	assert_int_equal(maps__open(&m, (u32)getpid()), -ESTALE);
+	m.deleted = true;
+	assert_int_equal(maps__open(&m, (u32)getpid()), -ESTALE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_process_is_described_and_its_end_noticed),
+		cmocka_unit_test(test_executable_deleted_meanwhile_keeps_its_name),
+		cmocka_unit_test(test_number_of_a_thread_is_refused_with_its_process),
+		cmocka_unit_test(test_what_is_no_game_is_refused),
+		cmocka_unit_test(test_name_may_be_comm_executable_or_windows_path),
+		cmocka_unit_test(test_several_of_a_name_are_listed_and_the_newest_is_the_last_started),
+		cmocka_unit_test(test_waiting_ends_with_the_process_the_time_or_the_user),
+		cmocka_unit_test(test_escape_codes_of_names_do_not_reach_the_message),
+		cmocka_unit_test(test_maps_are_read_with_blanks_newlines_and_deleted_files),
+		cmocka_unit_test(test_file_whose_name_means_another_file_now_is_not_opened_by_name),
+	};
+
+	return cmocka_run_group_tests(tests, fixture__setup, fixture__teardown);
+}
