@@ -32,13 +32,15 @@ static struct exporter *text_open(int fd)
 
 static int text_event(struct exporter *e, const struct model *m, const struct ev_hdr *rec)
 {
+	const struct ev_desc *d = ev__desc(rec->kind);
 	struct text *t = (struct text *)e;
 	char line[4 * EV_MAX_BYTES + 1024], what[1024], safe[4096];
 	size_t len = ev__dump(rec, line, sizeof(line));
 
 	output__write(&t->out, line, len);
 	model__what(m, rec, what, sizeof(what));
-	if (what[0]) {
+	/* a record's text has been said; only PATH's needs to be put together */
+	if (what[0] && d && (!d->has_text || rec->kind == EV_PATH)) {
 		output__write(&t->out, "  # ", 4);
 		len = term__escape(safe, sizeof(safe), what, strlen(what));
 		output__write(&t->out, safe, len);

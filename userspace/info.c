@@ -209,11 +209,12 @@ static void make_json(struct str *s, const struct facts *f)
 	add_notes(s, f->m);
 	add_cost(s, f->look);
 	str__fmt(s,
-		", \"file\": {\"bytes\": %llu, \"cut_bytes\": %llu, \"unknown_records\": %llu, \"malformed_records\": "
+		", \"file\": {\"record_bytes\": %llu, \"cut_bytes\": %llu, \"unknown_records\": %llu, "
+		"\"malformed_records\": "
 		"%llu, "
 		"\"late_records\": %llu}}\n",
-		(unsigned long long)f->r->size, (unsigned long long)f->r->cut_bytes, (unsigned long long)f->r->unknown,
-		(unsigned long long)f->r->malformed, (unsigned long long)f->late);
+		(unsigned long long)(f->r->size - f->r->hdr.header_bytes), (unsigned long long)f->r->cut_bytes,
+		(unsigned long long)f->r->unknown, (unsigned long long)f->r->malformed, (unsigned long long)f->late);
 }
 
 /* ---- text ---- */
