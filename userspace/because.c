@@ -127,6 +127,8 @@ static u64 what_key(const struct piece *p)
 
 	if (p->cause == CAUSE_CPU_WAIT || p->cause == CAUSE_CODE || p->cause == CAUSE_INTERRUPT)
 		return 0;
+	if (p->cause == CAUSE_UNEXPLAINED)
+		return p->off ? 1 + (p->off->flags & (OFF_DEAD | OFF_LOST)) : 0;
 	if (!s)
 		return p->off ? p->off->sys : 0;
 	if (s->kind == EV_FAULT)
@@ -145,10 +147,13 @@ static bool is_game(const struct model *m, u32 tid)
 	return t && t->game;
 }
 
-/* Whom a blocked thread waited for: who held the lock, else who woke it. */
+/* Whom a thread waits for: who held the lock, else who woke it. */
 static u32 other_thread(const struct tree *tree, const struct piece *p, u32 self)
 {
-	u32 waker = p->off->waker, who = 0;
+	u32 waker = p->phase == PHASE_BLOCKED ? p->off->waker : 0, who = 0;
+
+	if (p->phase == PHASE_RUNNABLE)
+		return 0;
 
 	switch (p->cause) {
 	case CAUSE_LOCK_WAIT:
@@ -302,24 +307,44 @@ static bool on_path(const struct tree *tree, int depth, u32 tid)
 	return false;
 }
 
+static int account_piece(struct tree *tree, u32 parent, const struct line *l, u32 tid, const struct piece *p);
+
+/* When the id was given to another thread meanwhile, the rest of the time is that of a thread that had ended. */
+static int account_mortal(struct tree *tree, u32 node, u32 who, u64 start, u64 end)
+{
+	static const struct off dead = {.flags = OFF_DEAD};
+	const struct thread *t = model__find_thread(tree->m, who);
+	struct piece gone = {.end = end, .off = &dead, .phase = PHASE_BLOCKED, .cause = CAUSE_UNEXPLAINED};
+	int err;
+
+	if (!t || t->born <= start || t->born >= end)
+		return account(tree, node, who, start, end);
+	tree->nodes[node].reborn = true;
+	gone.start = t->born;
+	err = account(tree, node, who, start, t->born);
+	return err ? err : account_piece(tree, node, NULL, who, &gone);
+}
+
 static int follow(struct tree *tree, u32 node, int depth, u32 who, const struct piece *p)
 {
 	struct node *n = &tree->nodes[node];
 
 	tally__add(&n->who, who, p->end - p->start);
+	if (p->phase != PHASE_BLOCKED)
+		return 0;
 	if (on_path(tree, depth, who)) {
 		n->cycle = true;
 		return 0;
 	}
 	if (depth == BECAUSE_DEPTH || p->end - p->start < BECAUSE_MIN_NS)
 		return 0;
-	return account(tree, node, who, p->start, p->end);
+	return account_mortal(tree, node, who, p->start, p->end);
 }
 
 static int account_piece(struct tree *tree, u32 parent, const struct line *l, u32 tid, const struct piece *p)
 {
 	int depth = tree->nodes[parent].depth;
-	u32 who = p->phase == PHASE_BLOCKED ? other_thread(tree, p, tid) : 0;
+	u32 who = other_thread(tree, p, tid);
 	u32 node = child(tree, parent, p->cause, what_key(p), who ? thread__group(tree->m, who) : 0);
 	struct node *n = &tree->nodes[node];
 	int err = 0;

@@ -26,6 +26,7 @@ struct node {
 	s8 cause;
 	u8 depth;
 	bool foreign; /* of a thread of another process: only its scheduling is recorded */
+	bool reborn;  /* the other thread ended meanwhile, and its id was given to another */
 	bool cycle;   /* the other thread waits, in the end, for this one */
 	u64 what;     /* tells things apart within a frame: see because.c */
 	u64 group;    /* thread__group of the other thread */

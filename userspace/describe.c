@@ -93,10 +93,12 @@ static const char *span_name(
 	return NULL;
 }
 
+const char thread_ended[] = "the thread had ended";
+
 static const char *unexplained_reason(const struct node *n)
 {
 	if (n->off && n->off->flags & OFF_DEAD)
-		return "the thread had ended";
+		return thread_ended;
 	if (n->off && n->off->flags & OFF_LOST)
 		return "off the CPU since before anything of it was recorded";
 	if (n->off && n->foreign)
@@ -147,7 +149,10 @@ static int describe_who(struct part *p, struct arena *a, const struct model *m, 
 	if (!p->who_tid)
 		return 0;
 	p->who_others = others(&n->who);
-	thread__name(m, p->who_tid, name, sizeof(name));
+	if (n->reborn)
+		snprintf(name, sizeof(name), "thread %u", p->who_tid);
+	else
+		thread__name(m, p->who_tid, name, sizeof(name));
 	p->who = arena__text(a, name);
 	return p->who ? 0 : -ENOMEM;
 }
@@ -168,7 +173,7 @@ static void describe_span(
 		p->to = n->to;
 	}
 	if (n->cycle)
-		p->detail = "a cycle: it waits, in the end, for this thread";
+		p->detail = "a cycle of waits, as in a deadlock";
 }
 
 int describe__node(
@@ -182,8 +187,9 @@ int describe__node(
 		return describe_code(p, a, m, n);
 	if (n->cause == CAUSE_CPU_WAIT)
 		return describe_cpu_wait(p, a, n);
-	describe_span(p, a, tree, m, n);
-	if (n->cause == CAUSE_UNEXPLAINED && !p->what)
+	if (n->cause == CAUSE_UNEXPLAINED)
 		p->detail = unexplained_reason(n);
+	else
+		describe_span(p, a, tree, m, n);
 	return 0;
 }

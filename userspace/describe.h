@@ -7,6 +7,8 @@
 
 #include "verdict.h"
 
+extern const char thread_ended[]; /* a detail of UNEXPLAINED */
+
 /* 0 or -ENOMEM */
 int describe__node(
 	struct part *p, struct arena *a, const struct tree *tree, const struct model *m, const struct node *n);

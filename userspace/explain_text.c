@@ -13,7 +13,8 @@
 
 #define TEXT_PARTS    8u      /* rows of a frame; the rest is summed */
 #define TEXT_PART_NS  100000u /* or what is shorter than 0.1 ms */
-#define TIMELINE_ROWS 400u    /* beyond, stretches below 1/1000 of the frame are summed */
+#define TEXT_PATTERNS 10u
+#define TIMELINE_ROWS 400u /* beyond, stretches below 1/1000 of the frame are summed */
 
 static void on(struct str *s, bool colour, const char *code)
 {
@@ -60,7 +61,7 @@ static void add_figures(struct str *s, const struct part *p)
 		str__fmt(s, "  %u major", p->major);
 	if (p->copied)
 		str__fmt(s, "  %u copied", p->copied);
-	if (p->kind == EV_FILE_READ || p->kind == EV_FAULT)
+	if (p->cause == CAUSE_FILE_READ || p->cause == CAUSE_PAGE_FAULT)
 		if (p->blocked_ns)
 			str__fmt(s, "  device %s", fmt__ns(a, sizeof(a), p->blocked_ns));
 }
@@ -253,23 +254,34 @@ void text__summary(
 		str__fmt(s, "%llu records came too far out of order to be used\n", (unsigned long long)r->late);
 }
 
+static void add_pattern(struct str *s, const struct pattern *p)
+{
+	str__fmt(s, "  %4llu×  %9.1f ms in all  ", (unsigned long long)p->count, p->excess_ns / 1e6);
+	add_escaped(s, p->text);
+	if (p->period_ns)
+		str__fmt(s, ", every %.1f s", p->period_ns / 1e9);
+	if (p->first_visits == p->count)
+		str__add(s, ", only when a scene is entered for the first time");
+	str__fmt(s, "; worst frame %llu, %.1f ms\n", (unsigned long long)p->worst_frame, p->worst_ns / 1e6);
+}
+
 void text__patterns(struct str *s, const struct report *r)
 {
-	if (!r->n_patterns)
-		return;
-	str__add(s, "patterns:\n");
-	for (u32 i = 0; i < r->n_patterns && i < 10; i++) {
-		const struct pattern *p = &r->patterns[i];
+	u32 shown = 0, more = 0;
+	u64 once = r->other_patterns;
 
-		str__fmt(s, "  %4llu×  %9.1f ms in all  ", (unsigned long long)p->count, p->excess_ns / 1e6);
-		add_escaped(s, p->text);
-		if (p->period_ns)
-			str__fmt(s, ", every %.1f s", p->period_ns / 1e9);
-		if (p->first_visits == p->count)
-			str__add(s, ", only when a scene is entered for the first time");
-		str__fmt(s, "; worst frame %llu, %.1f ms\n", (unsigned long long)p->worst_frame, p->worst_ns / 1e6);
+	for (u32 i = 0; i < r->n_patterns; i++) {
+		if (r->patterns[i].count < 2) {
+			once++;
+		} else if (shown == TEXT_PATTERNS) {
+			more++;
+		} else {
+			str__add(s, shown++ ? "" : "\nthey repeat:\n");
+			add_pattern(s, &r->patterns[i]);
+		}
 	}
-	if (r->n_patterns > 10 || r->other_patterns)
-		str__fmt(s, "  … and %llu more\n",
-			(unsigned long long)(r->n_patterns - min(r->n_patterns, 10u) + r->other_patterns));
+	if (more)
+		str__fmt(s, "  … and %u more\n", more);
+	if (shown && once)
+		str__fmt(s, "  %llu others came once\n", (unsigned long long)once);
 }

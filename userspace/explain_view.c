@@ -211,9 +211,7 @@ int view__print(struct view *view, FILE *to, const struct model *m, const struct
 		err = print_frames(view, to);
 	if (view->o.json)
 		json__tail(&view->line, r);
-	else if (!view->o.has_frame && r->n_patterns)
-		str__add(&view->line, "\n");
-	if (!view->o.json && !view->o.has_frame)
+	else if (!view->o.has_frame)
 		text__patterns(&view->line, r);
 	if (!err)
 		err = put(view, to);

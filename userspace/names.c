@@ -150,7 +150,9 @@ void thread__name(const struct model *m, u32 tid, char *buf, size_t size)
 	if (!t || t->game || !t->tgid)
 		return;
 	p = model__find_process(m, t->tgid);
-	if (p && p->name[0])
+	if (p && !strcmp(p->name, buf))
+		snprintf(buf, size, "process %s", p->name);
+	else if (p && p->name[0])
 		snprintf(buf + strlen(buf), size - strlen(buf), ", process %s", p->name);
 }
 

@@ -44,7 +44,7 @@ void lock__name(const struct model *m, enum lock_kind k, u64 addr, char *buf, si
 const char *mapping__name(const struct mapping *map);
 /* "AStar::expand"; false where no symbol is known */
 bool function__name(const struct model *m, u64 ip, char *buf, size_t size);
-/* "RenderThread"; "Xorg, process Xorg" where it is not the game's; "thread 42" without a name */
+/* "RenderThread"; "process Xorg", "worker, process Xorg" where it is not the game's; "thread 42" without a name */
 void thread__name(const struct model *m, u32 tid, char *buf, size_t size);
 /* the same for JobWorker-1 and JobWorker-2: what they typically do is one thing */
 u64 thread__group(const struct model *m, u32 tid);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <string.h>
 
+#include "describe.h"
 #include "events_desc.h"
 #include "intern.h"
 #include "names.h"
@@ -223,6 +224,10 @@ static void say_sleep(struct str *s, const struct part *p, enum form f, bool wit
 
 static void say_unexplained(struct str *s, const struct part *p, enum form f, bool with_figures)
 {
+	if (p->detail == thread_ended && f == PAST) {
+		str__add(s, "had ended");
+		return;
+	}
 	str__add(s, f == ING ? "unexplained" : "did what is not explained");
 	if (p->detail)
 		str__fmt(s, " (%s)", p->detail);
@@ -277,21 +282,25 @@ static bool nearly(u64 a, u64 b)
 	return d <= max(a, b) / 10;
 }
 
+/* A time is told again where it is another than the last one told. */
 static void add_chain(struct str *s, const struct part *p)
 {
+	u64 told = over(p);
+
 	for (const struct part *b = reason(p); b; p = b, b = reason(b)) {
-		if (nearly(over(b), over(p))) {
+		if (nearly(over(b), told)) {
 			str__add(s, ", which ");
 			say[b->cause](s, b, PAST, true);
 		} else {
 			str__add(s, ", which spent ");
-			add_ns(s, over(b));
+			told = over(b);
+			add_ns(s, told);
 			str__add(s, " ");
 			say[b->cause](s, b, ING, true);
 		}
 	}
 	if (p->cycle)
-		str__fmt(s, ", %s", p->detail);
+		str__fmt(s, ": %s", p->detail);
 }
 
 /* Many allocations are told with the code that made them. */
@@ -315,7 +324,9 @@ static void add_cause(struct str *s, const struct verdict *v, const struct part 
 	u64 typical = p->ns - min(over(p), p->ns);
 
 	add_ns(s, over(p));
-	str__add(s, typical > p->ns / 10 && typical > WORTH_NS ? " more than usual " : " ");
+	if (typical > p->ns / 10 && typical > WORTH_NS)
+		str__add(s, v->warm_up ? " over the budget" : " more than usual");
+	str__add(s, " ");
 	say[p->cause](s, p, ING, true);
 	add_chain(s, p);
 	add_allocations(s, v, p);
@@ -405,7 +416,7 @@ void sentence__write(struct str *s, const struct verdict *v)
 	else
 		add_usual(s, v);
 	if (v->warm_up)
-		str__add(s, " (against the budget: there are too few frames yet to say what is typical)");
+		str__add(s, " (one of the first frames: compared with the budget)");
 }
 
 void sentence__pattern(struct str *s, const struct part *p)
