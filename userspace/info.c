@@ -101,6 +101,22 @@ static void add_infos(struct str *s, const struct model *m, const char *prefix)
 	}
 }
 
+/* the game's command line with spaces between the words; null where it is not known */
+static void add_cmdline(struct str *s, const struct model *m)
+{
+	const struct process *p = model__find_process(m, model__game(m));
+	struct str words = {0};
+	size_t i;
+
+	if (model__info(m, "game.cmdline"))
+		str__add(&words, model__info(m, "game.cmdline"));
+	else if (p && p->cmdline)
+		for (i = 0; i < p->cmdline_len; i++)
+			str__add_n(&words, p->cmdline[i] ? &p->cmdline[i] : " ", 1);
+	add_text(s, "cmdline", words.s);
+	str__free(&words);
+}
+
 static void add_game(struct str *s, const struct model *m)
 {
 	str__fmt(s, "\"game\": {\"pid\": %u, ", model__game(m));
@@ -108,7 +124,7 @@ static void add_game(struct str *s, const struct model *m)
 	str__add(s, ", ");
 	add_text(s, "exe", model__info(m, "game.exe"));
 	str__add(s, ", ");
-	add_text(s, "cmdline", model__info(m, "game.cmdline"));
+	add_cmdline(s, m);
 	str__add(s, "}, ");
 	add_text(s, "frame_source", model__info(m, "frame.source"));
 	str__add(s, ", ");
