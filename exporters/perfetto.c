@@ -4,6 +4,7 @@
 #include "strings.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -289,6 +290,22 @@ static int perfetto_frame(struct exporter *e, const struct model *m, const struc
 	return status(p);
 }
 
+/* never a silent gap */
+static void put_shortfalls(struct perfetto *p, const struct model *m)
+{
+	char text[96];
+
+	if (p->gaps) {
+		snprintf(text, sizeof(text), "%llu places where switches are missing", (unsigned long long)p->gaps);
+		perfetto__message(p, m, p->last_ts, text);
+	}
+	if (p->unshown) {
+		snprintf(
+			text, sizeof(text), "%llu events not shown: no track for them", (unsigned long long)p->unshown);
+		perfetto__message(p, m, p->last_ts, text);
+	}
+}
+
 static int perfetto_end(struct exporter *e, const struct model *m, const struct report *r)
 {
 	struct perfetto *p = (struct perfetto *)e;
@@ -298,6 +315,7 @@ static int perfetto_end(struct exporter *e, const struct model *m, const struct 
 	sched__flush(p);
 	tasks__announce_all(p, m, p->last_ts);
 	frame_tracks__end(p, m, p->last_ts);
+	put_shortfalls(p, m);
 	pb_sink__flush(&p->sink);
 	return status(p);
 }

@@ -252,6 +252,7 @@ struct perfetto {
 	u32 names_gen;
 	u64 lost, faults;
 	u64 unshown; /* what found no track */
+	u64 gaps;    /* switches missing that no LOST record accounts for */
 	u64 heap_start;
 	s64 mapped;
 	u64 cost_ts, cost_cpu_ns;

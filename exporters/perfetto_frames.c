@@ -265,9 +265,4 @@ void frame_tracks__end(struct perfetto *p, const struct model *m, u64 ts)
 		perfetto__note_bool(p, "unfinished", true);
 		perfetto__event_end(p);
 	}
-	if (p->unshown) {
-		snprintf(
-			name, sizeof(name), "%llu events not shown: no track for them", (unsigned long long)p->unshown);
-		perfetto__message(p, m, ts, name);
-	}
 }

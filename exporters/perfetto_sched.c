@@ -215,6 +215,7 @@ void sched__switch(struct perfetto *p, const struct model *m, const struct ev_sw
 	u16 comm;
 
 	if (!c || !c->known || c->running != ev->hdr.tid) {
+		p->gaps += c && c->known; /* the importer counts them too: mismatched_sched_switch_tids */
 		plain_switch(p, m, ev, state);
 	} else {
 		if (full(c) || ts < c->switch_ts)

@@ -172,6 +172,23 @@ static void test_sched_lost_records_show_and_later_ones_are_right(void **state)
 	trace__close(&t);
 }
 
+static void test_sched_a_switch_that_the_kernel_kept_back_is_told(void **state)
+{
+	struct trace t;
+
+	(void)state;
+	need_tp();
+	trace__start(&t);
+	sw(&t, 1000, 0, 0, 0, GAME);
+	sw(&t, 2000, 0, OTHER, TASK_INTERRUPTIBLE, RENDER); /* who ran OTHER? */
+	sw(&t, 3000, 0, RENDER, TASK_INTERRUPTIBLE, 0);
+	trace__end(&t);
+	expect(&t, "select name from slice", "1 places where switches are missing\n");
+	expect(&t, "select name from stats where severity = 'error' and value > 0", "mismatched_sched_switch_tids\n");
+	expect(&t, "select ts, dur from sched_slice join thread using(utid) where tid = 4243", "2000,1000\n");
+	trace__close(&t);
+}
+
 /* every CPU's first switch, its bundles' edges, and names that change in between */
 static void test_sched_no_switch_is_missing_in_a_long_stream(void **state)
 {
@@ -261,6 +278,7 @@ int main(void)
 		cmocka_unit_test(test_sched_names_are_known_before_at_and_after_a_rename),
 		cmocka_unit_test(test_sched_reused_tid_is_another_thread),
 		cmocka_unit_test(test_sched_lost_records_show_and_later_ones_are_right),
+		cmocka_unit_test(test_sched_a_switch_that_the_kernel_kept_back_is_told),
 		cmocka_unit_test(test_sched_no_switch_is_missing_in_a_long_stream),
 		cmocka_unit_test(test_sched_late_records_keep_their_times),
 		cmocka_unit_test(test_sched_a_switch_with_its_wakeup_takes_at_most_24_bytes),
