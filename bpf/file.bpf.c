@@ -50,8 +50,8 @@ void file__enter(struct task_struct *task, struct thread_state *st, struct pt_re
 		return;
 	/* afterwards the descriptor is gone */
 	file = file__of_fd(task, REGS_ARG0(regs));
-	if (file && file__identify(file, &id))
-		path__tell(file, &id, st, task->pid);
+	if (file)
+		file__identify(file, &id);
 	st->close_ino = id.ino;
 	st->close_dev = id.dev;
 	st->close_mode = id.mode;

@@ -19,12 +19,16 @@ struct {
 	__type(value, u8);
 } told SEC(".maps");
 
+/* Lies in the reserved record, behind the names: what is read back from there the verifier knows nothing of, so that
+ * the steps look alike to it and are checked once instead of in every combination (2 ms instead of 400). */
 struct walk {
 	struct dentry *dentry;
 	struct mount *mount;
 	struct dentry *root; /* of the mount */
 	u32 used;
+	u32 more;
 };
+#define WALK_AT (PARTS_ROOM + 2 * NAME_ROOM)
 
 static __always_inline struct mount *mount_of(struct vfsmount *mnt)
 {
@@ -73,6 +77,7 @@ static __always_inline void start(struct walk *w, struct file *file)
 	w->mount = mount_of(mnt);
 	w->root = BPF_CORE_READ(mnt, mnt_root);
 	w->used = 0;
+	w->more = 1;
 }
 
 /* 0, or 1 where the ring was full: to be told another time */
@@ -80,33 +85,35 @@ __noinline int path__walk(u64 file, struct file_id *id, u32 tid)
 {
 	struct file_key key = {};
 	struct ev_path *e;
-	struct walk w;
-	bool more = true;
+	struct walk *w;
 	u8 yes = 1;
+	u32 used;
 
 	if (!id)
 		return 0;
 	key = (struct file_key){.ino = id->ino, .dev = id->dev, .generation = id->generation};
 	if (bpf_map_lookup_elem(&told, &key))
 		return 0;
-	e = bpf_ringbuf_reserve(&events, sizeof(*e) + PARTS_ROOM + 2 * NAME_ROOM, 0);
+	e = bpf_ringbuf_reserve(&events, sizeof(*e) + WALK_AT + sizeof(*w), 0);
 	if (!e) {
 		lost(CLASS_FILE);
 		return 1;
 	}
-	start(&w, (struct file *)file);
-	for (int i = 0; i < PATH_DEPTH && more; i++)
-		more = step(&w, e);
-	if (w.used > PARTS_ROOM + NAME_ROOM)
-		w.used = PARTS_ROOM + NAME_ROOM;
+	w = (void *)e->parts + WALK_AT;
+	start(w, (struct file *)file);
+	for (int i = 0; i < PATH_DEPTH && w->more; i++)
+		w->more = step(w, e);
+	used = w->used;
+	if (used > PARTS_ROOM + NAME_ROOM)
+		used = PARTS_ROOM + NAME_ROOM;
 	for (int i = 0; i < 8; i++)
-		e->parts[w.used + i] = 0;
+		e->parts[used + i] = 0;
 	*e = (struct ev_path){
-		HDR_SIZED(EV_PATH, now(), tid, sizeof(*e) + w.used + 7),
+		HDR_SIZED(EV_PATH, now(), tid, sizeof(*e) + used + 7),
 		.ino = id->ino,
 		.dev = id->dev,
 		.generation = id->generation,
-		.cut = more || w.used > PARTS_ROOM,
+		.cut = w->more || used > PARTS_ROOM,
 		.mode = id->mode,
 	};
 	submit(e);

@@ -3,55 +3,18 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <linux/perf_event.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
-#include "capture.h"
+#include "capture_internal.h"
 #include "handlers.h"
 #include "log.h"
-#include "bpf_options.h"
 #include "probe_desc.h"
-#include "redframe.skel.h"
-#include "sites.h"
 #include "syscalls.h"
 
-#define MAX_PROGRAMS 64
-
-struct program {
-	const char *name;
-	enum ev_class class;
-	struct bpf_program *prog;
-	bool wanted, failed, attached;
-};
-
-struct link {
-	struct bpf_link *link;
-	int what; /* enum probe_what of a site, -1: no site */
-};
-
-struct capture {
-	struct redframe_bpf *skel;
-	struct capture_options o;
-	struct program programs[MAX_PROGRAMS];
-	int n_programs;
-	char refused[64]; /* the program that the kernel refused, from libbpf's messages */
-	char reason[256];
-	struct link *links;
-	int n_links, cap_links;
-	int n_cpus;
-	capture_note_fn note;
-	void *note_arg;
-};
-
-static void note(struct capture *c, enum ev_class class, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-
-static void note(struct capture *c, enum ev_class class, const char *fmt, ...)
+void capture__note(struct capture *c, enum ev_class class, const char *fmt, ...)
 {
 	char text[512];
 	va_list ap;
@@ -204,6 +167,11 @@ static void fill_options(struct capture *c)
 
 /* ---- load ---- */
 
+bool program__is_uprobe(const struct program *p)
+{
+	return bpf_program__type(p->prog) == BPF_PROG_TYPE_KPROBE;
+}
+
 static int open_skeleton(struct capture *c)
 {
 	int err;
@@ -216,13 +184,18 @@ static int open_skeleton(struct capture *c)
 	if (err)
 		return err;
 	fill_options(c);
+	if (c->uprobe_multi)
+		for (int i = 0; i < c->n_programs; i++)
+			if (program__is_uprobe(&c->programs[i]))
+				bpf_program__set_expected_attach_type(
+					c->programs[i].prog, (enum bpf_attach_type)UPROBE_MULTI_ATTACH_TYPE);
 	err = bpf_map__set_max_entries(c->skel->maps.events, c->o.ring_bytes);
 	if (!err)
 		err = bpf_map__set_max_entries(c->skel->maps.probes, PROBE_MAX);
 	return err;
 }
 
-static struct program *find_program(struct capture *c, const char *name)
+struct program *capture__find_program(struct capture *c, const char *name)
 {
 	for (int i = 0; i < c->n_programs; i++)
 		if (!strcmp(c->programs[i].name, name))
@@ -246,11 +219,11 @@ static int load(struct capture *c)
 		listening = NULL;
 		if (!err)
 			return 0;
-		p = c->refused[0] ? find_program(c, c->refused) : NULL;
+		p = c->refused[0] ? capture__find_program(c, c->refused) : NULL;
 		if (!p || p->failed || err == -EPERM)
 			return err;
 		p->failed = true;
-		note(c, p->class, "program %s does not load here: %s", p->name, c->reason);
+		capture__note(c, p->class, "program %s does not load here: %s", p->name, c->reason);
 	}
 }
 
@@ -266,197 +239,16 @@ int capture__load(struct capture **out, const struct capture_options *o, capture
 	c->note = note_fn;
 	c->note_arg = arg;
 	c->n_cpus = libbpf_num_possible_cpus();
+	c->uprobe_multi = uprobe_multi__supported();
 	libbpf_set_print(listen_to_libbpf);
 	err = load(c);
 	if (err) {
-		note(c, CLASS_META, "loading the BPF programs: %s", errstr(err));
+		capture__note(c, CLASS_META, "loading the BPF programs: %s", errstr(err));
 		capture__free(c);
 		return err;
 	}
 	*out = c;
 	return 0;
-}
-
-/* ---- attach ---- */
-
-static int keep(struct capture *c, struct bpf_link *link, int what)
-{
-	struct link *links;
-
-	if (!link)
-		return -errno;
-	if (c->n_links == c->cap_links) {
-		int cap = max(64, 2 * c->cap_links);
-
-		links = realloc(c->links, cap * sizeof(*links));
-		if (!links) {
-			bpf_link__destroy(link);
-			return -ENOMEM;
-		}
-		c->links = links;
-		c->cap_links = cap;
-	}
-	c->links[c->n_links++] = (struct link){link, what};
-	return 0;
-}
-
-static int attach_per_cpu(struct capture *c, struct program *p, u64 config, u64 period, bool frequency)
-{
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE,
-		.size = sizeof(attr),
-		.config = config,
-		.sample_period = period,
-		.freq = frequency,
-	};
-	int attached = 0, err = 0;
-
-	for (int cpu = 0; cpu < c->n_cpus; cpu++) {
-		int fd = syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-
-		if (fd < 0) {
-			if (errno == ENODEV || errno == ENXIO)
-				continue; /* not online */
-			return -errno;
-		}
-		err = keep(c, bpf_program__attach_perf_event(p->prog, fd), -1);
-		if (err) {
-			close(fd);
-			return err;
-		}
-		attached++;
-	}
-	return attached ? 0 : -ENODEV;
-}
-
-static int attach_program(struct capture *c, struct program *p)
-{
-	if (!strcmp(p->name, "fault__minor"))
-		return attach_per_cpu(c, p, PERF_COUNT_SW_PAGE_FAULTS_MIN, 1, false);
-	if (!strcmp(p->name, "fault__major"))
-		return attach_per_cpu(c, p, PERF_COUNT_SW_PAGE_FAULTS_MAJ, 1, false);
-	if (!strcmp(p->name, "sample__tick"))
-		return attach_per_cpu(c, p, PERF_COUNT_SW_CPU_CLOCK, c->o.sample_hz, true);
-	return keep(c, bpf_program__attach(p->prog), -1);
-}
-
-static bool is_uprobe(const struct program *p)
-{
-	return bpf_program__type(p->prog) == BPF_PROG_TYPE_KPROBE;
-}
-
-int capture__attach(struct capture *c)
-{
-	int attached = 0, err = 0, e;
-
-	for (int i = 0; i < c->n_programs; i++) {
-		struct program *p = &c->programs[i];
-
-		if (!p->wanted || p->failed || is_uprobe(p))
-			continue;
-		e = attach_program(c, p);
-		if (e) {
-			err = e;
-			note(c, p->class, "program %s does not attach: %s", p->name, errstr(e));
-			continue;
-		}
-		p->attached = true;
-		attached++;
-	}
-	return attached ? 0 : err;
-}
-
-static int attach_site(struct capture *c, const struct site_list *l, int i)
-{
-	const struct site *s = &l->sites[i];
-	struct program *p = find_program(c, s->desc.what == PROBE_ALLOC ? "alloc__call" : "frame__mark");
-	char path[64];
-	u32 key = i;
-	int err;
-	LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = i, .ref_ctr_offset = s->semaphore);
-
-	if (!p || p->failed || !p->wanted)
-		return -ENOENT;
-	err = bpf_map__update_elem(c->skel->maps.probes, &key, sizeof(key), &s->desc, sizeof(s->desc), BPF_ANY);
-	if (err)
-		return err;
-	/* the inode that the game maps, whatever its path means to us */
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", l->files[s->file].fd);
-	err = keep(c, bpf_program__attach_uprobe_opts(p->prog, c->o.tgid, path, s->offset, &opts), s->desc.what);
-	if (!err)
-		p->attached = true;
-	return err;
-}
-
-int capture__attach_sites(struct capture *c, const struct site_list *l, int first)
-{
-	int err = 0, e;
-
-	for (int i = first; i < l->n; i++) {
-		e = attach_site(c, l, i);
-		if (!e)
-			continue;
-		err = e;
-		note(c, l->sites[i].desc.what == PROBE_ALLOC ? CLASS_ALLOC : CLASS_FRAME,
-			"probe %s does not attach: %s", l->sites[i].label, errstr(e));
-	}
-	return err;
-}
-
-/* ---- detach ---- */
-
-#define DETACHERS 16
-
-struct detach {
-	struct link *links;
-	int n;
-	int next; /* taken with an atomic add */
-};
-
-static void *detach_some(void *arg)
-{
-	struct detach *d = arg;
-	int i;
-
-	while ((i = __atomic_fetch_add(&d->next, 1, __ATOMIC_RELAXED)) < d->n)
-		bpf_link__destroy(d->links[i].link);
-	return NULL;
-}
-
-/* The kernel waits for a grace period at each uprobe (about 0.1 s): side by side they are one wait. */
-static void destroy(struct link *links, int n)
-{
-	struct detach d = {.links = links, .n = n};
-	pthread_t threads[DETACHERS];
-	int started = 0;
-
-	while (started < min(n / 2, DETACHERS) && !pthread_create(&threads[started], NULL, detach_some, &d))
-		started++;
-	detach_some(&d);
-	while (started)
-		pthread_join(threads[--started], NULL);
-}
-
-void capture__detach_sites(struct capture *c, u8 what)
-{
-	int kept = 0;
-
-	for (int i = 0; i < c->n_links; i++) {
-		if (c->links[i].what == what)
-			continue;
-		struct link moved = c->links[i];
-
-		c->links[i] = c->links[kept];
-		c->links[kept++] = moved;
-	}
-	destroy(c->links + kept, c->n_links - kept);
-	c->n_links = kept;
-}
-
-void capture__detach(struct capture *c)
-{
-	destroy(c->links, c->n_links);
-	c->n_links = 0;
 }
 
 void capture__free(struct capture *c)

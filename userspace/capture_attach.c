@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "capture_internal.h"
+#include "log.h"
+#include "probe_desc.h"
+#include "sites.h"
+
+static void link__destroy(struct link *l)
+{
+	if (l->link)
+		bpf_link__destroy(l->link);
+	else
+		close(l->fd);
+}
+
+/* ---- attach ---- */
+
+static int keep(struct capture *c, struct link link)
+{
+	struct link *links;
+
+	if (c->n_links == c->cap_links) {
+		int cap = max(64, 2 * c->cap_links);
+
+		links = realloc(c->links, cap * sizeof(*links));
+		if (!links) {
+			link__destroy(&link);
+			return -ENOMEM;
+		}
+		c->links = links;
+		c->cap_links = cap;
+	}
+	c->links[c->n_links++] = link;
+	return 0;
+}
+
+/* what libbpf returns: NULL with errno */
+static int keep_link(struct capture *c, struct bpf_link *link, int what)
+{
+	return link ? keep(c, (struct link){.link = link, .fd = -1, .what = what}) : -errno;
+}
+
+static int attach_per_cpu(struct capture *c, struct program *p, u64 config, u64 period, bool frequency)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = config,
+		.sample_period = period,
+		.freq = frequency,
+	};
+	int attached = 0, err = 0;
+
+	for (int cpu = 0; cpu < c->n_cpus; cpu++) {
+		int fd = syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+
+		if (fd < 0) {
+			if (errno == ENODEV || errno == ENXIO)
+				continue; /* not online */
+			return -errno;
+		}
+		err = keep_link(c, bpf_program__attach_perf_event(p->prog, fd), -1);
+		if (err) {
+			close(fd);
+			return err;
+		}
+		attached++;
+	}
+	return attached ? 0 : -ENODEV;
+}
+
+static int attach_program(struct capture *c, struct program *p)
+{
+	if (!strcmp(p->name, "fault__minor"))
+		return attach_per_cpu(c, p, PERF_COUNT_SW_PAGE_FAULTS_MIN, 1, false);
+	if (!strcmp(p->name, "fault__major"))
+		return attach_per_cpu(c, p, PERF_COUNT_SW_PAGE_FAULTS_MAJ, 1, false);
+	if (!strcmp(p->name, "sample__tick"))
+		return attach_per_cpu(c, p, PERF_COUNT_SW_CPU_CLOCK, c->o.sample_hz, true);
+	return keep_link(c, bpf_program__attach(p->prog), -1);
+}
+
+int capture__attach(struct capture *c)
+{
+	int attached = 0, err = 0, e;
+
+	for (int i = 0; i < c->n_programs; i++) {
+		struct program *p = &c->programs[i];
+
+		if (!p->wanted || p->failed || program__is_uprobe(p))
+			continue;
+		e = attach_program(c, p);
+		if (e) {
+			err = e;
+			capture__note(c, p->class, "program %s does not attach: %s", p->name, errstr(e));
+			continue;
+		}
+		p->attached = true;
+		attached++;
+	}
+	return attached ? 0 : err;
+}
+
+/* ---- sites ---- */
+
+/* Sites of one file for one program, to be attached together. */
+struct batch {
+	struct program *program;
+	const char *path; /* the inode that the game maps, whatever its path means to us */
+	u64 *offsets, *semaphores, *cookies;
+	int what;
+	u32 n;
+};
+
+static void site_failed(struct capture *c, const struct site *s, int err)
+{
+	capture__note(c, s->desc.what == PROBE_ALLOC ? CLASS_ALLOC : CLASS_FRAME, "probe %s does not attach: %s",
+		s->label, errstr(err));
+}
+
+static int attach_one(struct capture *c, const struct batch *b, u32 i)
+{
+	LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = b->cookies[i], .ref_ctr_offset = b->semaphores[i]);
+
+	return keep_link(c, bpf_program__attach_uprobe_opts(b->program->prog, c->o.tgid, b->path, b->offsets[i], &opts),
+		b->what);
+}
+
+static int attach_multi(struct capture *c, const struct batch *b, u32 first, u32 n)
+{
+	int fd = uprobe_multi__attach(bpf_program__fd(b->program->prog), b->path, c->o.tgid, b->offsets + first,
+		b->semaphores + first, b->cookies + first, n);
+
+	return fd < 0 ? fd : keep(c, (struct link){.fd = fd, .what = b->what});
+}
+
+/* All together where the kernel can; the one that fails must not take the others with it. */
+static int attach_batch(struct capture *c, const struct batch *b, const struct site_list *l)
+{
+	int err = 0, e;
+
+	if (c->uprobe_multi && !attach_multi(c, b, 0, b->n)) {
+		b->program->attached = true;
+		return 0;
+	}
+	for (u32 i = 0; i < b->n; i++) {
+		e = c->uprobe_multi ? attach_multi(c, b, i, 1) : attach_one(c, b, i);
+		if (e)
+			site_failed(c, &l->sites[b->cookies[i]], e);
+		else
+			b->program->attached = true;
+		err = e ?: err;
+	}
+	return err;
+}
+
+static int add_to_batch(struct capture *c, struct batch *b, const struct site *s, u32 i)
+{
+	int err = bpf_map__update_elem(c->skel->maps.probes, &i, sizeof(i), &s->desc, sizeof(s->desc), BPF_ANY);
+
+	if (err)
+		return err;
+	b->offsets[b->n] = s->offset;
+	b->semaphores[b->n] = s->semaphore;
+	b->cookies[b->n++] = i;
+	return 0;
+}
+
+/* The sites from `first` on of one file that mean `what`. */
+static int attach_file(struct capture *c, const struct site_list *l, int first, int file, int what, struct batch *b)
+{
+	char path[64];
+	int err = 0;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", l->files[file].fd);
+	b->path = path;
+	b->what = what;
+	b->n = 0;
+	b->program = capture__find_program(c, what == PROBE_ALLOC ? "alloc__call" : "frame__mark");
+	for (int i = first; i < l->n; i++)
+		if (l->sites[i].file == file && l->sites[i].desc.what == what)
+			err = add_to_batch(c, b, &l->sites[i], i) ?: err;
+	if (!b->n)
+		return err;
+	if (!b->program || !b->program->wanted || b->program->failed)
+		return -ENOENT;
+	return attach_batch(c, b, l) ?: err;
+}
+
+int capture__attach_sites(struct capture *c, const struct site_list *l, int first)
+{
+	u64 *room = calloc(3 * max(l->n, 1), sizeof(u64));
+	struct batch b = {.offsets = room, .semaphores = room + l->n, .cookies = room + 2 * l->n};
+	int err = room ? 0 : -ENOMEM;
+
+	for (int file = 0; room && file < l->n_files; file++)
+		for (int what = PROBE_FRAME; what <= PROBE_ALLOC; what++)
+			err = attach_file(c, l, first, file, what, &b) ?: err;
+	free(room);
+	return err;
+}
+
+/* ---- detach ---- */
+
+static void destroy(struct link *links, int n)
+{
+	for (int i = n - 1; i >= 0; i--)
+		link__destroy(&links[i]);
+}
+
+void capture__detach_sites(struct capture *c, u8 what)
+{
+	int kept = 0;
+
+	for (int i = 0; i < c->n_links; i++) {
+		if (c->links[i].what == what)
+			continue;
+		struct link moved = c->links[i];
+
+		c->links[i] = c->links[kept];
+		c->links[kept++] = moved;
+	}
+	destroy(c->links + kept, c->n_links - kept);
+	c->n_links = kept;
+}
+
+void capture__detach(struct capture *c)
+{
+	destroy(c->links, c->n_links);
+	c->n_links = 0;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ *
+ * Shared by capture.c (load) and capture_attach.c (attach, detach).
+ */
+#ifndef REDFRAME_CAPTURE_INTERNAL_H
+#define REDFRAME_CAPTURE_INTERNAL_H
+
+#include <bpf/libbpf.h>
+
+#include "bpf_options.h"
+#include "capture.h"
+#include "redframe.skel.h"
+
+#define MAX_PROGRAMS 64
+
+struct program {
+	const char *name;
+	enum ev_class class;
+	struct bpf_program *prog;
+	bool wanted, failed, attached;
+};
+
+struct link {
+	struct bpf_link *link;
+	int fd;   /* of a link that libbpf does not know, when link is NULL */
+	int what; /* enum probe_what of a site, -1: no site */
+};
+
+struct capture {
+	struct redframe_bpf *skel;
+	struct capture_options o;
+	struct program programs[MAX_PROGRAMS];
+	int n_programs;
+	char refused[64]; /* the program that the kernel refused, from libbpf's messages */
+	char reason[256];
+	struct link *links;
+	int n_links, cap_links;
+	int n_cpus;
+	bool uprobe_multi; /* the kernel has it: the programs for sites are loaded for it */
+	capture_note_fn note;
+	void *note_arg;
+};
+
+void capture__note(struct capture *c, enum ev_class class, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+bool program__is_uprobe(const struct program *p);
+struct program *capture__find_program(struct capture *c, const char *name);
+
+/* userspace/uprobe_multi.c: v6.6 89ae89f53d: many uprobes of one file in one link, attached and detached together */
+#define UPROBE_MULTI_ATTACH_TYPE 48 /* BPF_TRACE_UPROBE_MULTI, which the headers of libbpf 1.1 do not have */
+bool uprobe_multi__supported(void);
+/* A link's fd or -errno; attach only within tgid's address space. arrays of n. */
+int uprobe_multi__attach(
+	int prog_fd, const char *path, u32 tgid, const u64 *offsets, const u64 *semaphores, const u64 *cookies, u32 n);
+
+#endif
