@@ -8,8 +8,9 @@
  *    used at all (SDL maps both EGL and GLX). So where there is more than one, all are counted for a moment, and the
  * one that fires most is taken. Layers of one present fire equally often: within a quarter of the most, the first in
  * the table's order wins.
- * 3. Where nothing fired: the first in the table's order, unless Vulkan is mapped as well: then most likely the game
- *    presents through Vulkan, and a source that never fires would be a false promise.
+ * 3. Where nothing fired (a game that loads): the first in the table's order whose driver is mapped, or else the first;
+ *    unless Vulkan is mapped as well: then most likely the game presents through Vulkan, and a source that never fires
+ *    would be a false promise.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -33,6 +34,7 @@ struct present {
 	int stream_arg;
 	bool in_exe;        /* games link it statically */
 	const char *unless; /* not where this library is mapped */
+	const char *vendor; /* base names of the driver's part, which is mapped once a game really uses it */
 };
 
 #define SDL2 "libSDL2-2.0.so.0", "libSDL2"
@@ -40,18 +42,18 @@ struct present {
 #define SDL1 "libSDL-1.2.so.0", "libSDL-1.2.so"
 static const struct present presents[] = {
 	{"libEGL.so.1", "libEGL.so", {"eglSwapBuffers", "eglSwapBuffersWithDamageKHR", "eglSwapBuffersWithDamageEXT"},
-		1, false, NULL},
-	{"libGLX.so.0", "libGLX.so", {"glXSwapBuffers"}, 1, false, NULL},
+		1, false, NULL, "libEGL_"},
+	{"libGLX.so.0", "libGLX.so", {"glXSwapBuffers"}, 1, false, NULL, "libGLX_"},
 	/* libGL's own symbol is a jump to libGLX's, which fires for callers through glXGetProcAddress as well */
-	{"libGL.so.1", "libGL.so", {"glXSwapBuffers"}, 1, false, "libGLX.so"},
-	{SDL3, {"SDL_RenderPresent"}, 0, true, NULL},
-	{SDL3, {"SDL_UpdateWindowSurface"}, 0, true, NULL},
-	{SDL3, {"SDL_UpdateWindowSurfaceRects"}, 0, true, NULL},
-	{SDL2, {"SDL_RenderPresent"}, 0, false, "libSDL3"},
-	{SDL2, {"SDL_UpdateWindowSurface"}, 0, false, "libSDL3"},
-	{SDL2, {"SDL_UpdateWindowSurfaceRects"}, 0, false, "libSDL3"},
-	{SDL1, {"SDL_Flip"}, 0, false, "libSDL2"},
-	{SDL1, {"SDL_UpdateRects"}, 0, false, "libSDL2"},
+	{"libGL.so.1", "libGL.so", {"glXSwapBuffers"}, 1, false, "libGLX.so", NULL},
+	{SDL3, {"SDL_RenderPresent"}, 0, true, NULL, NULL},
+	{SDL3, {"SDL_UpdateWindowSurface"}, 0, true, NULL, NULL},
+	{SDL3, {"SDL_UpdateWindowSurfaceRects"}, 0, true, NULL, NULL},
+	{SDL2, {"SDL_RenderPresent"}, 0, false, "libSDL3", NULL},
+	{SDL2, {"SDL_UpdateWindowSurface"}, 0, false, "libSDL3", NULL},
+	{SDL2, {"SDL_UpdateWindowSurfaceRects"}, 0, false, "libSDL3", NULL},
+	{SDL1, {"SDL_Flip"}, 0, false, "libSDL2", NULL},
+	{SDL1, {"SDL_UpdateRects"}, 0, false, "libSDL2", NULL},
 };
 
 int present__stream_arg(const char *symbol)
@@ -95,6 +97,14 @@ static bool is_mapped(const struct objects *o, const char *lib)
 	return false;
 }
 
+static bool is_mapped_prefix(const struct objects *o, const char *prefix)
+{
+	for (int i = 0; i < o->n; i++)
+		if (!strncmp(o->v[i].base, prefix, strlen(prefix)))
+			return true;
+	return false;
+}
+
 static int add_present(struct site_list *l, struct objects *o, struct object *obj, const struct present *p)
 {
 	struct elf_symbol found[PRESENT_SYMBOLS];
@@ -132,6 +142,7 @@ static void add_candidate(struct frame_choice *c, struct objects *o, struct obje
 		return;
 	}
 	utf8__sanitize(base, sizeof(base), obj->base, strlen(obj->base));
+	k->driver = p->vendor && is_mapped_prefix(o, p->vendor);
 	snprintf(k->source_text, sizeof(k->source_text), "uprobe:%s:%s", obj->exe ? base : p->lib, p->symbols[0]);
 	c->n++;
 }
@@ -203,6 +214,14 @@ static const char no_vulkan[] =
 	"the game maps libvulkan, and no other present function fires: frames of Vulkan games are not found yet; "
 	"--frame uprobe:LIB:SYMBOL or uprobe:PATH+0xOFFSET can name the driver's present function";
 
+static int likeliest(const struct frame_choice *c)
+{
+	for (int i = 0; i < c->n; i++)
+		if (c->v[i].driver)
+			return i;
+	return 0;
+}
+
 static void choose(struct frame_choice *c, u32 tgid, char *why, size_t why_size)
 {
 	int err = 0;
@@ -226,15 +245,17 @@ static void choose(struct frame_choice *c, u32 tgid, char *why, size_t why_size)
 			why__add(why, why_size, "%s", no_vulkan);
 			return;
 		}
-		why__add(why, why_size, "no present function fired for %d ms; the first of them is taken", TRIAL_MS);
+		why__add(
+			why, why_size, "no present function fired for %d ms; the likeliest of them is taken", TRIAL_MS);
 	} else if (err) {
-		why__add(why, why_size, "the present functions could not be tried out (%s); the first of them is taken",
+		why__add(why, why_size,
+			"the present functions could not be tried out (%s); the likeliest of them is taken",
 			strerror(-err));
 	} else {
 		why__add(c->reason, sizeof(c->reason), "%s",
-			c->n == 1 ? "the only present function mapped" : "first in order; not tried out");
+			c->n == 1 ? "the only present function mapped" : "the likeliest; not tried out");
 	}
-	c->chosen = 0;
+	c->chosen = likeliest(c);
 }
 
 int frame_source__auto(struct frame_choice *c, struct objects *o, char *why, size_t why_size)

@@ -12,7 +12,8 @@
 struct frame_candidate {
 	char source_text[80]; /* "uprobe:libGLX.so.0:glXSwapBuffers" */
 	struct site_list list;
-	u64 hits; /* in the trial */
+	bool driver; /* its driver is mapped too */
+	u64 hits;    /* in the trial */
 };
 
 struct frame_choice {

@@ -336,7 +336,8 @@ int target__by_name(struct target *t, const char *name, bool newest, char *why, 
 	if (!name[0])
 		return refuse(-EINVAL, why, why_size, "the name of the game is empty");
 	err = find_all(&m, name);
-	qsort(m.v, (size_t)m.n, sizeof(*m.v), by_age);
+	if (m.n)
+		qsort(m.v, (size_t)m.n, sizeof(*m.v), by_age);
 	if (err)
 		refuse(err, why, why_size, "/proc: %s", strerror(-err));
 	else if (m.n == 0)
