@@ -333,7 +333,7 @@ static int follow(struct tree *tree, u32 node, int depth, u32 who, const struct 
 	if (p->phase != PHASE_BLOCKED)
 		return 0;
 	if (on_path(tree, depth, who)) {
-		n->cycle = true;
+		n->cycle_ns += p->end - p->start;
 		return 0;
 	}
 	if (depth == BECAUSE_DEPTH || p->end - p->start < BECAUSE_MIN_NS)

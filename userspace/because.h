@@ -27,7 +27,6 @@ struct node {
 	u8 depth;
 	bool foreign; /* of a thread of another process: only its scheduling is recorded */
 	bool reborn;  /* the other thread ended meanwhile, and its id was given to another */
-	bool cycle;   /* the other thread waits, in the end, for this one */
 	u64 what;     /* tells things apart within a frame: see because.c */
 	u64 group;    /* thread__group of the other thread */
 	u64 key;      /* tells it from others across frames: for the baseline */
@@ -38,6 +37,7 @@ struct node {
 	u32 major, minor, copied; /* faults; copied: the page was there and was written to */
 	u64 bytes, cold;
 	u64 from, to;          /* file offsets read; from > to: none */
+	u64 cycle_ns;          /* of ns: the other thread waited, in the end, for one further up the chain */
 	u64 blocked_ns;        /* of ns: off the CPU */
 	u64 latency_ns;        /* CPU_WAIT: after a wakeup, while nobody or idle had the CPU */
 	u64 idle_elsewhere_ns; /* CPU_WAIT: while another CPU was idle */

@@ -172,7 +172,7 @@ static void describe_span(
 		p->from = n->from;
 		p->to = n->to;
 	}
-	if (n->cycle)
+	if (p->cycle)
 		p->detail = "a cycle of waits, as in a deadlock";
 }
 

@@ -119,14 +119,14 @@ int explain__event(struct explain *x, struct model *m, const struct ev_hdr *rec)
 	int err = x->err ? x->err : timeline__event(&x->timeline, m, rec);
 
 	x->now = max(x->now, x->timeline.now);
+	if (f)
+		add_pending(x, f); /* before anything is forgotten */
 	if (rec->kind == EV_FRAME) {
 		x->now = max(x->now, rec->ts);
 		forget(x, m);
 	} else if (!x->report.frames && !x->n_pending && !model__stream(m, 0)) {
 		timeline__forget(&x->timeline, x->now); /* no frame has begun */
 	}
-	if (f)
-		add_pending(x, f);
 	return err;
 }
 

@@ -11,7 +11,8 @@
 #define DIM   "\x1b[2m"
 #define RESET "\x1b[0m"
 
-#define TEXT_PARTS    8u      /* rows of a frame; the rest is summed */
+#define TEXT_PARTS    8u /* rows of a frame; the rest is summed */
+#define TEXT_REASONS  3u
 #define TEXT_PART_NS  100000u /* or what is shorter than 0.1 ms */
 #define TEXT_PATTERNS 10u
 #define TIMELINE_ROWS 400u /* beyond, stretches below 1/1000 of the frame are summed */
@@ -91,7 +92,7 @@ static void add_parts(struct str *s, const struct part *parts, u32 n, int depth)
 	u32 left = 0;
 
 	for (u32 i = 0; i < n; i++) {
-		if (i >= TEXT_PARTS || (i && parts[i].ns < TEXT_PART_NS)) {
+		if (i >= (depth ? TEXT_REASONS : TEXT_PARTS) || (i && parts[i].ns < TEXT_PART_NS)) {
 			rest += parts[i].ns;
 			left++;
 			continue;

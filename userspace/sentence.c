@@ -83,10 +83,12 @@ static void say_lock(struct str *s, const struct part *p, enum form f, bool with
 	bool bare = p->what && strstr(p->what, " at 0x");
 
 	str__fmt(s, "%s ", f == ING ? "waiting for" : "waited for");
-	if (p->what && !bare && p->lock)
+	if (p->kind != EV_LOCK_WAIT)
+		str__fmt(s, "a lock in %s", p->what ? p->what : "the kernel"); /* no record of it but the system call */
+	else if (p->what && !bare)
 		str__fmt(s, "%s %s", lock__word(p->lock), p->what);
 	else
-		str__add(s, p->what && (with_figures || !bare) ? p->what : "a lock");
+		str__add(s, p->what && with_figures ? p->what : "a lock");
 	if (p->who)
 		str__fmt(s, " held by %s", p->who);
 	if (with_figures)

@@ -35,7 +35,7 @@ static void merge_into(struct part *to, const struct node *n)
 	to->latency_ns += n->latency_ns;
 	to->idle_elsewhere_ns += n->idle_elsewhere_ns;
 	to->longest_ns = max(to->longest_ns, n->longest_ns);
-	to->cycle |= n->cycle;
+	to->cycle |= n->cycle_ns > n->ns / 2;
 }
 
 static int by_size(const void *a, const void *b)

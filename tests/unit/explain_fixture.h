@@ -62,7 +62,8 @@ static inline void explain_fd(struct explained *e, int fd, const struct explain_
 	e->report = explain__report(e->x, e->m);
 }
 
-static inline void explain_string(struct explained *e, const char *text, const struct explain_options *o, verdict_fn fn, void *arg)
+static inline void explain_string(
+	struct explained *e, const char *text, const struct explain_options *o, verdict_fn fn, void *arg)
 {
 	explain_fd(e, recfile__from_string(text), o, fn, arg);
 }

@@ -10,7 +10,7 @@
 #include "explain_fixture.h"
 #include "explain_verb.h"
 
-#define GOLDEN "tests/golden/explain_*.txt"
+#define GOLDEN       "tests/golden/explain_*.txt"
 #define GOLDEN_LEAST 15
 
 static int compile(const char *path)
