@@ -282,6 +282,9 @@ static void say_completeness(struct str *s, const struct facts *f)
 	else if (r->cut_bytes)
 		str__fmt(s, "complete   no: it was cut short, and its last %llu bytes are no whole record\n",
 			(unsigned long long)r->cut_bytes);
+	else if (!(r->hdr.flags & RECORDING_INCOMPLETE))
+		str__fmt(s, "complete   no: the last %llu bytes of the file are missing\n",
+			(unsigned long long)(r->hdr.bytes - r->size));
 	else
 		str__add(s,
 			"complete   no: redframe did not come to end it; what is here is good up to the last flush\n");

@@ -158,6 +158,12 @@ static int move_brk(struct model *m, u64 was, u64 now)
 	return replace(m, heap);
 }
 
+/* The kernel rounds lengths up to pages; they are 4 KiB at the least. */
+static u64 pages(u64 len)
+{
+	return (len + 4095) & ~4095ULL;
+}
+
 static int move_range(struct model *m, const struct ev_mem_call *e)
 {
 	const struct mapping *old = at(m, e->addr);
@@ -170,26 +176,26 @@ static int move_range(struct model *m, const struct ev_mem_call *e)
 		moved.offset += e->addr - old->start;
 	}
 	moved.start = to;
-	moved.end = to + e->len;
-	err = e->was ? cut(m, e->addr, e->addr + e->was) : 0;
+	moved.end = to + pages(e->len);
+	err = e->was ? cut(m, e->addr, e->addr + pages(e->was)) : 0;
 	return err ? err : replace(m, moved);
 }
 
 int memory__call(struct model *m, const struct ev_mem_call *e)
 {
 	const struct mthread *t = table__get(&m->threads, key__int(e->hdr.tid));
-	u64 ret = (u64)e->ret;
+	u64 ret = (u64)e->ret, len = pages(e->len);
 
 	/* -4095 … -1 are errors; ranges that wrap are no ranges */
 	if (ret > ~0ULL - 4095 || (t && t->t.tgid && m->game && t->t.tgid != m->game))
 		return 0;
-	if (e->addr + e->len < e->addr || ret + e->len < ret || e->addr + e->was < e->addr)
+	if (len < e->len || e->addr + len < e->addr || ret + len < ret || e->addr + pages(e->was) < e->addr)
 		return 0;
 	switch (e->sys) {
 	case SYS_ID_munmap:
-		return cut(m, e->addr, e->addr + e->len);
+		return cut(m, e->addr, e->addr + len);
 	case SYS_ID_mmap: /* of a file: a MAP record follows */
-		return replace(m, (struct mapping){.start = ret, .end = ret + e->len, .prot = 3, .path = ""});
+		return replace(m, (struct mapping){.start = ret, .end = ret + len, .prot = 3, .path = ""});
 	case SYS_ID_mremap:
 		return move_range(m, e);
 	case SYS_ID_brk:

@@ -56,6 +56,12 @@ static int check_header(const struct recording_hdr *h, size_t got)
 	return 0;
 }
 
+/* as far as the header tells: what is found at the end comes on top */
+static bool is_cut(const struct recording *r)
+{
+	return (r->hdr.flags & RECORDING_INCOMPLETE) || r->size < r->hdr.bytes;
+}
+
 static int read_header(struct recording *r)
 {
 	int err;
@@ -75,7 +81,7 @@ static int read_header(struct recording *r)
 	err = kinds__decode(r->buf + sizeof(r->hdr), r->hdr.header_bytes - sizeof(r->hdr), r->hdr.kinds, r->kind_bytes);
 	r->pos = r->hdr.header_bytes;
 	r->offset = r->hdr.header_bytes;
-	r->truncated = r->hdr.flags & RECORDING_INCOMPLETE;
+	r->truncated = is_cut(r);
 	return err;
 }
 
@@ -119,7 +125,7 @@ int recording__rewind(struct recording *r)
 	r->eof = false;
 	r->offset = r->hdr.header_bytes;
 	r->cut_bytes = r->unknown = r->malformed = 0;
-	r->truncated = r->hdr.flags & RECORDING_INCOMPLETE;
+	r->truncated = is_cut(r);
 	return 0;
 }
 

@@ -7,10 +7,10 @@
 
 #include "common.h"
 
-#define RECORDING_MAGIC "REDFRAME"
-#define RECORDING_BOM 0x01020304u
-#define RECORDING_MAJOR 1 /* a reader refuses another one */
-#define RECORDING_MINOR 0 /* grows when kinds or fields are appended; every reader copes */
+#define RECORDING_MAGIC      "REDFRAME"
+#define RECORDING_BOM        0x01020304u
+#define RECORDING_MAJOR      1  /* a reader refuses another one */
+#define RECORDING_MINOR      0  /* grows when kinds or fields are appended; every reader copes */
 #define RECORDING_INCOMPLETE 1u /* set at the start, cleared by a clean end */
 
 struct recording_hdr {
@@ -20,11 +20,11 @@ struct recording_hdr {
 	u16 minor;
 	u32 flags;
 	u32 header_bytes; /* offset of the first record */
-	u32 kinds;	  /* entries in the kind list */
+	u32 kinds;        /* entries in the kind list */
 	u32 zero;
 	u64 uuid[2];
 	u64 start; /* ns, CLOCK_BOOTTIME */
-	u64 reserved;
+	u64 bytes; /* of the whole file at a clean end, so that a later cut shows; 0 before */
 };
 
 /* ---- writing: one thread, no allocation after create ---- */
@@ -32,7 +32,7 @@ struct recording_hdr {
 struct recording_writer {
 	int fd;
 	int error; /* the first -errno of a write; nothing is written after it (0: fine) */
-	u64 bytes;  /* in the file and the buffer */
+	u64 bytes; /* in the file and the buffer */
 	u64 records;
 	size_t used;
 	size_t size;
@@ -49,24 +49,25 @@ int recording__flush(struct recording_writer *w);
 int recording__finish(struct recording_writer *w, bool complete);
 
 /* A record with a text tail: fixed is the struct without it (hdr.kind, tid, ts, cpu filled). The text is cut to fit. */
-int recording__append_text(struct recording_writer *w, const void *fixed, size_t fixed_bytes, const char *text, size_t len);
+int recording__append_text(
+	struct recording_writer *w, const void *fixed, size_t fixed_bytes, const char *text, size_t len);
 
 /* ---- reading ---- */
 
 struct recording {
 	int fd;
 	struct recording_hdr hdr;
-	u64 size;	    /* of the file */
-	u64 offset;	    /* of the next unread record */
-	bool truncated;	    /* it ended inside a record, or the clean-end flag is missing */
-	u64 cut_bytes;	    /* trailing bytes that are no whole record */
-	u64 unknown;	    /* records of kinds this build does not know: skipped */
-	u64 malformed;	    /* records too short for their kind: skipped */
+	u64 size;            /* of the file */
+	u64 offset;          /* of the next unread record */
+	bool truncated;      /* it ended inside a record or before its clean end, or had none */
+	u64 cut_bytes;       /* trailing bytes that are no whole record */
+	u64 unknown;         /* records of kinds this build does not know: skipped */
+	u64 malformed;       /* records too short for their kind: skipped */
 	u16 kind_bytes[256]; /* fixed part of each kind as the file's writer had it; 0: not in its list */
 	char *buf;
 	size_t used, pos, cap;
 	bool eof;
-	u64 bounce[256];    /* a record of an older minor, widened with zeroes */
+	u64 bounce[256]; /* a record of an older minor, widened with zeroes */
 };
 
 /* -errno; -EINVAL not a recording, -EPROTO a newer major, -ENODATA empty, -EBADMSG other byte order or a damaged

@@ -102,14 +102,24 @@ int recording__append_text(
 	return recording__append(w, rec, ev__bytes(h));
 }
 
-int recording__finish(struct recording_writer *w, bool complete)
+/* the size first: the flag makes it valid */
+static int mark_complete(const struct recording_writer *w)
 {
 	u32 no_flags = 0;
+
+	errno = EIO; /* for a short write */
+	if (pwrite(w->fd, &w->bytes, sizeof(w->bytes), offsetof(struct recording_hdr, bytes)) != sizeof(w->bytes) ||
+		pwrite(w->fd, &no_flags, sizeof(no_flags), offsetof(struct recording_hdr, flags)) != sizeof(no_flags))
+		return -errno;
+	return 0;
+}
+
+int recording__finish(struct recording_writer *w, bool complete)
+{
 	int err = recording__flush(w);
 
-	if (complete && !err &&
-		pwrite(w->fd, &no_flags, sizeof(no_flags), offsetof(struct recording_hdr, flags)) != sizeof(no_flags))
-		err = errno ? -errno : -EIO;
+	if (complete && !err)
+		err = mark_complete(w);
 	if (close(w->fd) && !err)
 		err = -errno;
 	free(w->buf);

@@ -58,12 +58,19 @@ void str__add(struct str *s, const char *text)
 
 void str__fmt(struct str *s, const char *fmt, ...)
 {
+	size_t room = s->cap - s->len;
 	va_list ap;
 	int n;
 
 	va_start(ap, fmt);
-	n = vsnprintf(NULL, 0, fmt, ap);
+	n = vsnprintf(s->s ? s->s + s->len : NULL, s->s ? room : 0, fmt, ap);
 	va_end(ap);
+	if (n >= 0 && s->s && (size_t)n < room) {
+		s->len += (size_t)n;
+		return;
+	}
+	if (s->s)
+		s->s[s->len] = '\0'; /* not half of it */
 	if (n < 0 || !reserve(s, (size_t)n))
 		return;
 	va_start(ap, fmt);

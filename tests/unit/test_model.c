@@ -159,7 +159,7 @@ static void test_mappings_follow_the_calls_that_change_them(void **state)
 {
 	struct model *m =
 		model_of(GAME MAPS "1 100 0 mem_call addr=0x3000 len=0x2000 ret=0 sys=munmap\n"
-				   "2 100 0 mem_call addr=0 len=0x1000 ret=0x4000 sys=mmap\n"
+				   "2 100 0 mem_call addr=0 len=0xff1 ret=0x4000 sys=mmap\n"
 				   "3 100 0 mem_call was=0x22000 ret=0x30000 sys=brk\n"
 				   "4 100 0 mem_call addr=0x5000 was=0x1000 len=0x3000 ret=0x40000 sys=mremap\n"
 				   "5 100 0 mem_call addr=0x1000 len=0x1000 ret=-ENOMEM sys=munmap\n"
@@ -171,6 +171,7 @@ static void test_mappings_follow_the_calls_that_change_them(void **state)
 	assert_int_equal(model__mapping(m, 0x2fff)->end, 0x3000);
 	assert_null(model__mapping(m, 0x3000));
 	assert_string_equal(model__mapping(m, 0x4000)->path, "");
+	assert_int_equal(model__mapping(m, 0x4000)->end, 0x5000); /* whole pages */
 	assert_null(model__mapping(m, 0x5000));
 	assert_int_equal(model__mapping(m, 0x6000)->offset, 0x5000);
 	map = model__mapping(m, 0x42000);

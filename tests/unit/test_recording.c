@@ -135,6 +135,21 @@ static void test_cut_at_any_byte_it_reads_up_to_the_cut(void **state)
 	free(bytes);
 }
 
+static void test_a_cut_after_a_clean_end_shows_even_between_records(void **state)
+{
+	struct recording r;
+	size_t size;
+	char *bytes = sample(5, true, &size);
+	size_t cut = ((struct recording_hdr *)bytes)->header_bytes + 3 * sizeof(struct ev_fault);
+
+	assert_int_equal(recording__open_fd(&r, from_bytes(bytes, cut)), 0);
+	assert_int_equal(count_records(&r), 3);
+	assert_true(r.truncated);
+	assert_int_equal(r.cut_bytes, 0);
+	recording__close(&r);
+	free(bytes);
+}
+
 static void assert_refused(char *bytes, size_t size, int err)
 {
 	struct recording r;
@@ -373,6 +388,7 @@ int main(void)
 		cmocka_unit_test(test_what_is_written_is_read),
 		cmocka_unit_test(test_without_a_clean_end_it_is_truncated_but_whole),
 		cmocka_unit_test(test_cut_at_any_byte_it_reads_up_to_the_cut),
+		cmocka_unit_test(test_a_cut_after_a_clean_end_shows_even_between_records),
 		cmocka_unit_test(test_strange_headers_are_refused),
 		cmocka_unit_test(test_a_newer_minor_is_read),
 		cmocka_unit_test(test_unknown_kinds_are_skipped_and_counted),
