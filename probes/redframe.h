@@ -37,7 +37,7 @@
  */
 #ifndef REDFRAME_H
 #define REDFRAME_H
-/* clang-format off: asm keeps its columns, macros their lines */
+/* clang-format off */ /* asm keeps its columns, macros their lines */
 
 #if !defined(REDFRAME_OFF) && defined(__linux__) && defined(__ELF__) && defined(__LP64__) && \
 	(defined(__x86_64__) || defined(__aarch64__))
