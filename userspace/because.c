@@ -5,7 +5,8 @@
 
 #include "because.h"
 
-#define ROOT_CHILDREN 1024u /* things of the frame itself that are told apart; then by cause only */
+#define ROOT_CHILDREN 1024u   /* things of the frame itself that are told apart; then by cause only */
+#define MIXED         (~0ULL) /* what: the things that are not told apart any more */
 #define PAGE          4096u
 
 void tally__add(struct tally *t, u64 id, u64 n)
@@ -84,15 +85,17 @@ static u32 child(struct tree *tree, u32 parent, enum cause cause, u64 what, u64 
 	if (*slot)
 		return *slot;
 	if (!parent && tree->n_things > ROOT_CHILDREN) {
-		slot = slot_of(tree, 0, cause, 0, 0);
+		slot = slot_of(tree, 0, cause, MIXED, 0);
 		if (*slot)
 			return *slot;
-		what = group = 0;
+		what = MIXED;
+		group = 0;
 	} else if (parent && tree->n >= BECAUSE_NODES - CAUSE_COUNT - 1) {
 		return 0;
 	}
 	*slot = node_new(tree, parent, cause, what, group);
 	tree->nodes[*slot].slot = slot - tree->slots;
+	tree->nodes[*slot].mixed = what == MIXED;
 	tree->n_things += !parent;
 	return *slot;
 }

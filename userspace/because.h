@@ -26,6 +26,7 @@ struct node {
 	s8 cause;
 	u8 depth;
 	bool foreign; /* of a thread of another process: only its scheduling is recorded */
+	bool mixed;   /* of many things that are not told apart any more */
 	bool reborn;  /* the other thread ended meanwhile, and its id was given to another */
 	u64 what;     /* tells things apart within a frame: see because.c */
 	u64 group;    /* thread__group of the other thread */

@@ -86,7 +86,7 @@ static struct part *folded_row(struct part *rows, u32 *n_rows, u32 *fold, enum c
 /* Whether a node is worth a row of its own. */
 static bool stands_alone(const struct node *n, u64 whole, u32 rows)
 {
-	return rows < MAX_ROWS && n->ns >= FOLD_NS && n->ns >= whole / FOLD_SHARE;
+	return !n->mixed && rows < MAX_ROWS && n->ns >= FOLD_NS && n->ns >= whole / FOLD_SHARE;
 }
 
 static int rows_of(struct builder *b, u32 of, struct part **out, u32 *n_out);
