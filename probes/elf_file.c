@@ -78,7 +78,8 @@ static int load(struct elf_file *e, u64 offset, u64 size, u64 limit, char **out,
 		return -ENODATA;
 	if (size > limit || size > e->size - offset) {
 		e->cut = true;
-		size = min(min(size, limit), e->size - offset);
+		size = min(size, limit);
+		size = min(size, e->size - offset);
 	}
 	buf = malloc((size_t)size + 1);
 	if (!buf)

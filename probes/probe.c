@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 #include "allocators.h"
 #include "frame_source.h"
 #include "log.h"
+#include "options.h"
 #include "probe.h"
 #include "process.h"
 #include "strings.h"
@@ -21,14 +21,6 @@
 
 #define WHY         2048
 #define USDT_LISTED 200 /* probes named; more are counted */
-
-static const char usage[] =
-	"usage: redframe probe -p PID | -n NAME [--newest] | PATH\n"
-	"Shows what can be hooked in a running game, or in a program or library, and what record would choose.\n"
-	"  -p, --pid PID     the process\n"
-	"  -n, --name NAME   the process of that name (of its main thread, its executable or its argv[0])\n"
-	"      --newest      of several with that name, the one started last\n"
-	"example: redframe probe -n glxgears\n";
 
 /* ---- text that came from the game ---- */
 
@@ -71,7 +63,9 @@ static void print_allocators(struct objects *o)
 	int n = allocators__find(&all, o, true, true, why, sizeof(why));
 
 	print_sites(&all, "allocator");
-	if (n <= 0 || why[0])
+	if (n == 0 && !o->tgid)
+		row("allocator", "none in this file");
+	else if (n <= 0 || why[0])
 		row(n <= 0 ? "allocator" : "", why);
 	sites__free(&all);
 }
@@ -279,58 +273,38 @@ static int probe_file(const char *path)
 }
 
 struct probe_options {
-	u32 pid;
-	const char *name, *path;
-	bool newest, help;
+	u64 pid;
+	const char *name;
+	bool newest;
 };
 
-static int wrong(const char *what, const char *value)
-{
-	log_err("probe: %s%s%s", what, value ? ": " : "", value ? value : "");
-	fputs(usage, stderr);
-	return -EINVAL;
-}
-
-static int parse_pid(const char *text, u32 *pid)
-{
-	char *end;
-	unsigned long v = strtoul(text, &end, 10);
-
-	if (*text < '0' || *text > '9' || *end || v == 0 || v > INT32_MAX)
-		return wrong("-p takes the number of a process", text);
-	*pid = (u32)v;
-	return 0;
-}
-
-static int parse_options(int argc, char **argv, struct probe_options *opt)
-{
-	static const struct option longs[] = {{"pid", required_argument, NULL, 'p'},
-		{"name", required_argument, NULL, 'n'}, {"newest", no_argument, NULL, 'N'},
-		{"help", no_argument, NULL, 'h'}, {0}};
-	int c;
-
-	optind = 0; /* other verbs may have parsed before */
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":p:n:h", longs, NULL)) != -1) {
-		if (c == 'p' && parse_pid(optarg, &opt->pid))
-			return -EINVAL;
-		if (c == ':')
-			return wrong("an option lacks its value", argv[optind - 1]);
-		if (c == '?')
-			return wrong("unknown option", argv[optind - 1]);
-		opt->name = c == 'n' ? optarg : opt->name;
-		opt->newest |= c == 'N';
-		opt->help |= c == 'h';
+#define ROW(long_name, letter, type, field, value, help)                                                               \
+	{                                                                                                              \
+		long_name, letter, type, offsetof(struct probe_options, field), value, help                            \
 	}
-	if (opt->help)
-		return 0;
-	if (optind < argc)
-		opt->path = argv[optind++];
-	if (optind < argc)
-		return wrong("one file at a time", argv[optind]);
-	if (!!opt->pid + !!opt->name + !!opt->path != 1)
-		return wrong("give one of -p PID, -n NAME and PATH", NULL);
-	return 0;
+static const struct option_row rows[] = {
+	ROW("pid", 'p', OPT_UINT, pid, "PID", "the process"),
+	ROW("name", 'n', OPT_TEXT, name, "NAME",
+		"the process called NAME: its main thread, its executable or its argv[0]"),
+	ROW("newest", 0, OPT_FLAG, newest, NULL, "of several called NAME, the one started last"),
+	{},
+};
+
+static const struct verb verb = {
+	"probe",
+	"-p PID | -n NAME | PATH",
+	"Shows what can be hooked in a running game, or in a program or library, and what record would choose.",
+	rows,
+	"  redframe probe -n glxgears\n"
+	"  redframe probe /lib/x86_64-linux-gnu/libc.so.6\n",
+};
+
+static bool one_target(const struct probe_options *opt, int paths)
+{
+	if (!!opt->pid + !!opt->name + paths == 1 && opt->pid <= INT32_MAX)
+		return true;
+	log_err("probe: give one of -p PID, -n NAME and PATH");
+	return false;
 }
 
 int verb__probe(int argc, char **argv)
@@ -338,18 +312,16 @@ int verb__probe(int argc, char **argv)
 	struct probe_options opt = {0};
 	struct target t;
 	char why[WHY] = "";
-	int err = parse_options(argc, argv, &opt);
+	int paths, command, err = options__parse(&verb, argc, argv, &opt, &paths, &command);
 
 	if (err)
+		return err > 0 ? EXIT_OK : EXIT_USAGE;
+	if (!one_target(&opt, paths))
 		return EXIT_USAGE;
-	if (opt.help) {
-		fputs(usage, stdout);
-		return EXIT_OK;
-	}
-	if (opt.path)
-		return probe_file(opt.path);
+	if (paths)
+		return probe_file(argv[0]);
 	err = opt.name ? target__by_name(&t, opt.name, opt.newest, why, sizeof(why))
-		       : target__by_pid(&t, opt.pid, why, sizeof(why));
+		       : target__by_pid(&t, (u32)opt.pid, why, sizeof(why));
 	if (err) {
 		log_err("%s", why);
 		return err == -EPERM || err == -EACCES ? EXIT_CANNOT_TRACE : EXIT_NO_TARGET;

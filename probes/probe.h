@@ -2,7 +2,7 @@
 #ifndef REDFRAME_PROBE_H
 #define REDFRAME_PROBE_H
 
-/* redframe probe [-p PID | -n NAME [--newest] | PATH]; argv[0] is "probe". Returns an enum exit_status. */
+/* redframe probe -p PID | -n NAME [--newest] | PATH; argv begins after the verb. Returns an enum exit_status. */
 int verb__probe(int argc, char **argv);
 
 #endif
