@@ -77,11 +77,10 @@ static inline __attribute__((always_inline)) double crunch(double x, long rounds
 /* Written with what crunch() returned. One per thread: no cache line bounces. */
 extern _Thread_local volatile double crunched;
 
-#define CRUNCH_UNTIL(until_ns)                                                                                         \
+#define CRUNCH_WHILE(condition)                                                                                        \
 	do {                                                                                                           \
-		const int64_t until_ = (until_ns);                                                                     \
 		double x_ = 1.0;                                                                                       \
-		while (now_ns() < until_)                                                                              \
+		while (condition)                                                                                      \
 			x_ = crunch(x_, CRUNCH_SLICE);                                                                 \
 		crunched = x_;                                                                                         \
 	} while (0)
@@ -147,7 +146,8 @@ extern struct renderer *g_renderer;
 struct hitch {
 	long frame;
 	enum kind kind;
-	int64_t length_ns; /* intended */
+	int64_t length_ns;     /* intended, from begun on */
+	_Atomic int64_t begun; /* when the frame came to it: who holds a lock lets it go length_ns later; 0: not yet */
 
 	/* the truth */
 	int64_t start, end; /* CLOCK_BOOTTIME around the injected work */

@@ -38,10 +38,23 @@ static void note(struct hitch *h, const char *text)
 		snprintf(h->note, sizeof(h->note), "%s", text);
 }
 
+/* Immediately before the wait: the frame thread may lose its CPU to whom it has just woken, and must not come late. */
+static void begin(struct hitch *h)
+{
+	h->start = now_ns();
+	atomic_store(&h->begun, h->start);
+}
+
+static inline __attribute__((always_inline)) bool over(struct hitch *h)
+{
+	int64_t begun = atomic_load(&h->begun);
+
+	return begun && now_ns() >= begun + h->length_ns;
+}
+
 /* Reads the cold file from its begin, block by block, until the time is over. */
 static inline __attribute__((always_inline)) void read_cold(struct hitch *h, const struct data_file *f)
 {
-	int64_t until = now_ns() + h->length_ns;
 	char *block = h->map;
 	off_t at = 0;
 	ssize_t n;
@@ -52,7 +65,7 @@ static inline __attribute__((always_inline)) void read_cold(struct hitch *h, con
 			break;
 		at += n;
 		h->count++;
-	} while (now_ns() < until);
+	} while (!over(h));
 	if (n <= 0)
 		note(h, "the file ended before the time");
 	h->bytes = at;
@@ -78,9 +91,9 @@ static void prepare_read(struct hitch *h, const struct data_file *f)
 
 /* ---- a mutex held by a thread that computes ---- */
 
-NOINLINE static void BuildNavmesh(int64_t until)
+NOINLINE static void BuildNavmesh(struct hitch *h)
 {
-	CRUNCH_UNTIL(until);
+	CRUNCH_WHILE(!over(h));
 }
 
 NOINLINE static void RebuildNavmesh(void *arg)
@@ -90,7 +103,7 @@ NOINLINE static void RebuildNavmesh(void *arg)
 	pthread_mutex_lock(&g_navmesh_mutex);
 	sem_post(&h->held);
 	await(&h->go);
-	BuildNavmesh(now_ns() + h->length_ns);
+	BuildNavmesh(h);
 	pthread_mutex_unlock(&g_navmesh_mutex);
 }
 
@@ -106,7 +119,7 @@ static void stage_lock(struct hitch *h)
 NOINLINE static void FindPath(struct hitch *h)
 {
 	sem_post(&h->go);
-	h->start = now_ns();
+	begin(h);
 	pthread_mutex_lock(&g_navmesh_mutex);
 	h->end = now_ns();
 	pthread_mutex_unlock(&g_navmesh_mutex);
@@ -122,7 +135,7 @@ static void prepare_cold_read(struct hitch *h)
 
 NOINLINE static void LoadNavigationData(struct hitch *h)
 {
-	h->start = now_ns();
+	begin(h);
 	read_cold(h, &h->data->navmesh);
 	h->end = now_ns();
 }
@@ -150,12 +163,10 @@ NOINLINE static void UploadShaders(struct hitch *h)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), at;
 	struct rusage before, after;
-	int64_t until;
 
 	getrusage(RUSAGE_THREAD, &before);
-	h->start = now_ns();
-	until = h->start + h->length_ns;
-	for (at = 0; at < h->map_size && now_ns() < until; at += PAGE_STRIDE) {
+	begin(h);
+	for (at = 0; at < h->map_size && !over(h); at += PAGE_STRIDE) {
 		crunched = *(volatile char *)(h->map + at);
 		h->bytes += (int64_t)page;
 	}
@@ -172,12 +183,10 @@ NOINLINE static void UploadShaders(struct hitch *h)
 NOINLINE static void GrowWorld(struct hitch *h)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), at;
-	int64_t until;
 
 	h->what = "anonymous memory";
 	h->map_size = FRESH_MAX;
-	h->start = now_ns();
-	until = h->start + h->length_ns;
+	begin(h);
 	h->map = mmap(NULL, h->map_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (h->map == MAP_FAILED) {
 		h->map = NULL;
@@ -187,7 +196,7 @@ NOINLINE static void GrowWorld(struct hitch *h)
 	}
 	/* one fault a page, whatever the system thinks of huge pages */
 	madvise(h->map, h->map_size, MADV_NOHUGEPAGE);
-	for (at = 0; at < h->map_size && (at < FRESH_MIN || now_ns() < until); at += page)
+	for (at = 0; at < h->map_size && (at < FRESH_MIN || !over(h)); at += page)
 		*(volatile char *)(h->map + at) = 1;
 	h->end = now_ns();
 	h->bytes = (int64_t)at;
@@ -212,7 +221,7 @@ NOINLINE static void SimulateCrowd(struct hitch *h)
 	CPU_SET(cpu, &one);
 	if (sched_setaffinity(0, sizeof(one), &one))
 		note(h, "could not stay on one CPU");
-	h->start = now_ns();
+	begin(h);
 	cpu_start = cpu_ns();
 	rival__strike(cpu, h->length_ns);
 	do {
@@ -228,7 +237,7 @@ NOINLINE static void SimulateCrowd(struct hitch *h)
 
 NOINLINE static void LoadScript(struct hitch *h)
 {
-	h->start = now_ns();
+	begin(h);
 	usleep((useconds_t)(h->length_ns / 1000));
 	h->end = now_ns();
 }
@@ -236,12 +245,10 @@ NOINLINE static void LoadScript(struct hitch *h)
 NOINLINE static void SpawnParticles(struct hitch *h)
 {
 	static void *batch[ALLOC_BATCH]; /* one hitch at a time */
-	int64_t until;
 	size_t i;
 
 	h->what = "SpawnParticles";
-	h->start = now_ns();
-	until = h->start + h->length_ns;
+	begin(h);
 	do {
 		for (i = 0; i < ALLOC_BATCH; i++) {
 			size_t size = 24 + i % 8 * 16;
@@ -255,7 +262,7 @@ NOINLINE static void SpawnParticles(struct hitch *h)
 		}
 		for (i = 0; i < ALLOC_BATCH; i++)
 			free(batch[i]);
-	} while (now_ns() < until);
+	} while (!over(h));
 	h->end = now_ns();
 }
 
@@ -263,7 +270,7 @@ NOINLINE static void BakeLighting(void *arg)
 {
 	struct hitch *h = arg;
 
-	CRUNCH_UNTIL(now_ns() + h->length_ns);
+	CRUNCH_WHILE(!over(h));
 	pthread_mutex_lock(&h->lock);
 	h->done = true;
 	pthread_cond_signal(&h->cond);
@@ -276,7 +283,7 @@ NOINLINE static void WaitForLighting(struct hitch *h)
 	h->who = worker__name(h->crew->jobs[0]);
 	h->who_tid = worker__tid(h->crew->jobs[0]);
 	worker__post(h->crew->jobs[0], BakeLighting, h);
-	h->start = now_ns();
+	begin(h);
 	pthread_mutex_lock(&h->lock);
 	while (!h->done)
 		pthread_cond_wait(&h->cond, &h->lock);
@@ -287,8 +294,8 @@ NOINLINE static void WaitForLighting(struct hitch *h)
 NOINLINE static void AStarExpand(struct hitch *h)
 {
 	h->what = "AStarExpand";
-	h->start = now_ns();
-	CRUNCH_UNTIL(h->start + h->length_ns);
+	begin(h);
+	CRUNCH_WHILE(!over(h));
 	h->end = now_ns();
 }
 
@@ -363,7 +370,7 @@ static void stage_chain_locks(struct hitch *h)
 NOINLINE static void SubmitScene(struct hitch *h)
 {
 	sem_post(&h->go);
-	h->start = now_ns();
+	begin(h);
 	pthread_mutex_lock(&g_renderer->upload_lock);
 	h->end = now_ns();
 	g_renderer->submitted++;
@@ -463,6 +470,7 @@ void hitch__run(struct hitch *h)
 
 void hitch__release(struct hitch *h)
 {
+	begin(h);
 	sem_post(&h->go);
 	sem_post(&h->go2);
 }

@@ -137,7 +137,7 @@ static void say(const struct truth *t, const struct hitch *h)
 
 	fprintf(out, "frame %-6ld %-12s %6.1f ms in %s", h->frame, kind__name(h->kind), to_ms(h->ns),
 		kind__where(h->kind));
-	if (h->what && h->what != h->who)
+	if (h->what && h->what != h->who && strcmp(h->what, kind__where(h->kind)))
 		fprintf(out, ", %s", h->what);
 	if (h->who)
 		fprintf(out, ", %s %d", h->who, h->who_tid);
