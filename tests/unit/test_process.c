@@ -14,6 +14,17 @@ static const char program[] = "#include <unistd.h>\nint main(void) { write(1, \"
 
 static char why[2048];
 
+/* a name that no other run of this test has: they may run side by side */
+static const char *own(const char *stem)
+{
+	static char names[4][64];
+	static int turn;
+	char *name = names[turn++ & 3];
+
+	snprintf(name, sizeof(names[0]), "rf%d%s", (int)getpid(), stem);
+	return name;
+}
+
 static int by_pid(struct target *t, u32 pid)
 {
 	why[0] = 0;
@@ -48,12 +59,13 @@ static void test_process_is_described_and_its_end_noticed(void **state)
 static void test_executable_deleted_meanwhile_keeps_its_name(void **state)
 {
 	struct target t;
-	pid_t pid = fixture__run(fixture__build("rfgone", "", program), "x");
+	const char *name = own("gone");
+	pid_t pid = fixture__run(fixture__build(name, "", program), "x");
 
-	unlink(fixture__path("rfgone"));
-	assert_int_equal(by_name(&t, "rfgone", false), 0);
+	unlink(fixture__path(name));
+	assert_int_equal(by_name(&t, name, false), 0);
 	assert_int_equal(t.tgid, pid);
-	assert_string_equal(t.exe, fixture__path("rfgone"));
+	assert_string_equal(t.exe, fixture__path(name));
 	target__close(&t);
 	fixture__kill(pid);
 }
@@ -124,41 +136,51 @@ static void test_what_is_no_game_is_refused(void **state)
 	assert_non_null(strstr(why, "kernel thread"));
 }
 
+static void expect_found(const char *name, pid_t pid)
+{
+	struct target t;
+
+	if (by_name(&t, name, false))
+		fail_msg("%s: %s", name, why);
+	assert_int_equal(t.tgid, pid);
+	target__close(&t);
+}
+
 static void test_name_may_be_comm_executable_or_windows_path(void **state)
 {
 	struct target t;
-	const char *path = fixture__build("rfexe-with-a-very-long-name", "", program);
-	pid_t pid = fixture__run(path, "C:\\Program Files\\Rf\\RfGame.exe");
+	char exe[64], argv0[96], comm[16], elsewhere[96];
+	pid_t pid;
 
-	assert_int_equal(by_name(&t, "RfGame.exe", false), 0);
-	assert_int_equal(t.tgid, pid);
-	target__close(&t);
-	assert_int_equal(by_name(&t, "C:\\Other\\RfGame.exe", false), 0); /* the base name counts */
-	target__close(&t);
-	assert_int_equal(by_name(&t, "rfexe-with-a-very-long-name", false), 0);
-	target__close(&t);
-	assert_int_equal(by_name(&t, "rfexe-with-a-ve", false), 0); /* comm is cut at 15 bytes */
-	target__close(&t);
-	assert_int_equal(by_name(&t, "rfexe", false), -ESRCH);
-	assert_non_null(strstr(why, "rfexe-with-a-ve")); /* named as near */
+	snprintf(exe, sizeof(exe), "%s-with-a-very-long-name", own(""));
+	snprintf(argv0, sizeof(argv0), "C:\\Program Files\\Rf\\%s.exe", own("game"));
+	snprintf(elsewhere, sizeof(elsewhere), "C:\\Other\\%s.exe", own("game"));
+	snprintf(comm, sizeof(comm), "%.15s", exe); /* what the kernel keeps */
+	pid = fixture__run(fixture__build(exe, "", program), argv0);
+	expect_found(path__base(argv0), pid);
+	expect_found(elsewhere, pid); /* the base name counts */
+	expect_found(exe, pid);
+	expect_found(comm, pid);
+	assert_int_equal(by_name(&t, own(""), false), -ESRCH);
+	assert_non_null(strstr(why, comm)); /* named as near */
 	fixture__kill(pid);
 }
 
 static void test_several_of_a_name_are_listed_and_the_newest_is_the_last_started(void **state)
 {
 	struct target t;
-	const char *path = fixture__build("rftwice", "", program);
-	pid_t first = fixture__run(path, "rftwice"), second;
+	const char *name = own("twice"), *path = fixture__build(name, "", program);
+	pid_t first = fixture__run(path, name), second;
 	char one[32], two[32];
 
 	usleep(30000); /* start times count in 10 ms */
-	second = fixture__run(path, "rftwice");
-	assert_int_equal(by_name(&t, "rftwice", false), -ENOTUNIQ);
+	second = fixture__run(path, name);
+	assert_int_equal(by_name(&t, name, false), -ENOTUNIQ);
 	snprintf(one, sizeof(one), "\n  %d  ", first);
 	snprintf(two, sizeof(two), "\n  %d  ", second);
 	assert_non_null(strstr(why, one));
 	assert_non_null(strstr(why, two));
-	assert_int_equal(by_name(&t, "rftwice", true), 0);
+	assert_int_equal(by_name(&t, name, true), 0);
 	assert_int_equal(t.tgid, second);
 	target__close(&t);
 	fixture__kill(first);
@@ -173,20 +195,20 @@ static bool stop_now(void *arg)
 static void test_waiting_ends_with_the_process_the_time_or_the_user(void **state)
 {
 	struct target t;
-	const char *path = fixture__build("rflate", "", program);
+	const char *name = own("late"), *path = fixture__build(name, "", program);
 	pid_t starter;
 
-	assert_int_equal(target__wait(&t, "rflate", false, 120, NULL, NULL, why, sizeof(why)), -ETIMEDOUT);
-	assert_int_equal(target__wait(&t, "rflate", false, -1, stop_now, NULL, why, sizeof(why)), -EINTR);
+	assert_int_equal(target__wait(&t, name, false, 120, NULL, NULL, why, sizeof(why)), -ETIMEDOUT);
+	assert_int_equal(target__wait(&t, name, false, -1, stop_now, NULL, why, sizeof(why)), -EINTR);
 	starter = fork();
 	if (starter == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		usleep(200000);
 		close(1);
-		execl(path, "rflate", (char *)NULL);
+		execl(path, name, (char *)NULL);
 		_exit(1);
 	}
-	assert_int_equal(target__wait(&t, "rflate", false, 10000, NULL, NULL, why, sizeof(why)), 0);
+	assert_int_equal(target__wait(&t, name, false, 10000, NULL, NULL, why, sizeof(why)), 0);
 	assert_int_equal(t.tgid, starter);
 	target__close(&t);
 	fixture__kill(starter);
@@ -195,12 +217,12 @@ static void test_waiting_ends_with_the_process_the_time_or_the_user(void **state
 static void test_escape_codes_of_names_do_not_reach_the_message(void **state)
 {
 	struct target t;
-	const char *path = fixture__build("rfescape", "", program);
+	const char *name = own("escape"), *path = fixture__build(name, "", program);
 	pid_t first = fixture__run(path, "rf\033[31m\n  1  init"), second = fixture__run(path, "rf\033[31m");
 
 	assert_int_equal(by_name(&t, "no\033[31msuch", false), -ESRCH);
 	assert_null(strchr(why, '\033'));
-	assert_int_equal(by_name(&t, "rfescape", false), -ENOTUNIQ);
+	assert_int_equal(by_name(&t, name, false), -ENOTUNIQ);
 	assert_null(strchr(why, '\033'));
 	assert_null(strstr(why, "\n  1  init"));
 	fixture__kill(first);
