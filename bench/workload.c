@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ *
+ * The yardstick of what tracing adds: one kind of event after the other, as fast as it goes, ns for each. Run it bare
+ * and traced in turn on the same machine, and compare: the absolute figures mean nothing elsewhere.
+ *
+ *   switch  one thread wakes another on the same CPU and sleeps: a context switch with its wakeup
+ *   fault   the first write to a fresh page
+ *   malloc  malloc, one write, free
+ *   lock    a wait on a glibc mutex: the waiter sleeps in the kernel, the owner is known, and lets go
+ *   pread   4 KiB from a warm file
+ *
+ * A line for each phase: its name, ns/op, operations, and of lock how many of them really slept.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#define FAULT_BYTES ((size_t)16 << 20) /* written and given back in turn: the host has backed it long ago */
+#define FILE_BYTES  ((size_t)1 << 20)
+#define BLOCK       4096
+
+struct result {
+	double ns; /* of all operations */
+	long ops;
+	long slept; /* -1: does not apply */
+};
+
+static double now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static void die(const char *what)
+{
+	fprintf(stderr, "workload: %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+static pthread_t start_thread(void *(*fn)(void *), void *arg)
+{
+	pthread_t t;
+
+	errno = pthread_create(&t, NULL, fn, arg);
+	if (errno)
+		die("pthread_create");
+	return t;
+}
+
+/* The whole program on one CPU: every hand-over is a switch, and no interrupt between CPUs adds its noise. */
+static void stay_on_one_cpu(void)
+{
+	cpu_set_t one;
+	int cpu = sched_getcpu();
+
+	CPU_ZERO(&one);
+	CPU_SET(cpu < 0 ? 0 : cpu, &one);
+	if (sched_setaffinity(0, sizeof(one), &one))
+		die("sched_setaffinity");
+}
+
+/* ---- switch ---- */
+
+struct rally {
+	sem_t mine, theirs;
+	long turns;
+};
+
+static void *hit_back(void *arg)
+{
+	struct rally *r = arg;
+	long i;
+
+	for (i = 0; i < r->turns; i++) {
+		sem_wait(&r->theirs);
+		sem_post(&r->mine);
+	}
+	return NULL;
+}
+
+static void run_switch(struct result *res)
+{
+	struct rally r = {.turns = res->ops / 2};
+	pthread_t other;
+	long i;
+
+	sem_init(&r.mine, 0, 0);
+	sem_init(&r.theirs, 0, 0);
+	other = start_thread(hit_back, &r);
+	res->ns = now_ns();
+	for (i = 0; i < r.turns; i++) {
+		sem_post(&r.theirs);
+		sem_wait(&r.mine);
+	}
+	res->ns = now_ns() - res->ns;
+	res->ops = 2 * r.turns;
+	pthread_join(other, NULL);
+}
+
+/* ---- fault ---- */
+
+static void run_fault(struct result *res)
+{
+	char *fresh = mmap(NULL, FAULT_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	long page = sysconf(_SC_PAGESIZE), done = 0;
+	double start;
+	size_t at;
+
+	if (fresh == MAP_FAILED || madvise(fresh, FAULT_BYTES, MADV_NOHUGEPAGE))
+		die("mmap");
+	memset(fresh, 1, FAULT_BYTES);
+	while (done < res->ops) {
+		madvise(fresh, FAULT_BYTES, MADV_DONTNEED);
+		start = now_ns();
+		for (at = 0; at < FAULT_BYTES && done < res->ops; at += (size_t)page, done++)
+			*(volatile char *)(fresh + at) = 1;
+		res->ns += now_ns() - start;
+	}
+	munmap(fresh, FAULT_BYTES);
+}
+
+/* ---- malloc ---- */
+
+static void run_malloc(struct result *res)
+{
+	void *volatile block;
+	long i;
+
+	res->ns = now_ns();
+	for (i = 0; i < res->ops; i++) {
+		block = malloc((size_t)(32 + i % 16 * 24));
+		if (!block)
+			die("malloc");
+		*(volatile char *)block = 1;
+		free(block);
+	}
+	res->ns = now_ns() - res->ns;
+}
+
+/* ---- lock ---- */
+
+struct contest {
+	pthread_mutex_t lock;
+	atomic_long asked, done; /* rounds begun by the owner and ended by the waiter */
+	long rounds, slept;
+};
+
+/* Both threads yield instead of waiting for each other, so that each futex wait is one on the mutex. */
+static void *want_lock(void *arg)
+{
+	struct contest *c = arg;
+	struct rusage before, after;
+	long i;
+
+	getrusage(RUSAGE_THREAD, &before);
+	for (i = 1; i <= c->rounds; i++) {
+		while (atomic_load(&c->asked) < i)
+			sched_yield();
+		pthread_mutex_lock(&c->lock);
+		pthread_mutex_unlock(&c->lock);
+		atomic_store(&c->done, i);
+	}
+	getrusage(RUSAGE_THREAD, &after);
+	c->slept = after.ru_nvcsw - before.ru_nvcsw; /* a yield counts as involuntary */
+	return NULL;
+}
+
+/* glibc: the first word is 2 when somebody waits. On one CPU we only run again once the waiter sleeps. */
+static bool somebody_waits(const pthread_mutex_t *m)
+{
+	return __atomic_load_n((const int *)m, __ATOMIC_RELAXED) == 2;
+}
+
+static void run_lock(struct result *res)
+{
+	struct contest c = {.lock = PTHREAD_MUTEX_INITIALIZER, .rounds = res->ops};
+	pthread_t waiter;
+	long i;
+
+	waiter = start_thread(want_lock, &c);
+	res->ns = now_ns();
+	for (i = 1; i <= c.rounds; i++) {
+		pthread_mutex_lock(&c.lock);
+		atomic_store(&c.asked, i);
+		while (!somebody_waits(&c.lock))
+			sched_yield();
+		pthread_mutex_unlock(&c.lock);
+		while (atomic_load(&c.done) < i)
+			sched_yield();
+	}
+	res->ns = now_ns() - res->ns;
+	pthread_join(waiter, NULL);
+	res->slept = c.slept;
+}
+
+/* ---- pread ---- */
+
+static int make_file(void)
+{
+	const char *dir = getenv("TMPDIR");
+	char path[512], block[BLOCK];
+	size_t done;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/workload-XXXXXX", dir && *dir ? dir : "/var/tmp");
+	fd = mkstemp(path);
+	if (fd < 0)
+		die(path);
+	unlink(path);
+	memset(block, 7, sizeof(block));
+	for (done = 0; done < FILE_BYTES; done += sizeof(block))
+		if (write(fd, block, sizeof(block)) != (ssize_t)sizeof(block))
+			die("write");
+	return fd;
+}
+
+static void run_pread(struct result *res)
+{
+	char block[BLOCK];
+	int fd = make_file();
+	long i;
+
+	res->ns = now_ns();
+	for (i = 0; i < res->ops; i++)
+		if (pread(fd, block, sizeof(block), i * BLOCK % (long)FILE_BYTES) != (ssize_t)sizeof(block))
+			die("pread");
+	res->ns = now_ns() - res->ns;
+	close(fd);
+}
+
+/* ---- the phases ---- */
+
+static const struct phase {
+	const char *name;
+	void (*run)(struct result *res);
+	long ops; /* at scale 1: some tenths of a second */
+} phases[] = {
+	{"switch", run_switch, 200000},
+	{"fault", run_fault, 400000},
+	{"malloc", run_malloc, 2000000},
+	{"lock", run_lock, 100000},
+	{"pread", run_pread, 400000},
+};
+#define PHASES (sizeof(phases) / sizeof(phases[0]))
+
+static const char help[] =
+	"workload [--scale X] [--ready] [PHASE…]\n"
+	"  PHASE…     switch fault malloc lock pread (default: all)\n"
+	"  --scale X  times the usual number of operations\n"
+	"  --ready    before each phase print \"ready PHASE\" and wait for a byte on standard input or\n"
+	"             SIGUSR1, so that a tracer can attach first\n";
+
+/* Waits for a byte or SIGUSR1; where standard input has ended only the signal is left. */
+static void wait_for_go(const char *name, int signals)
+{
+	struct signalfd_siginfo info;
+	struct pollfd fds[2] = {{.fd = signals, .events = POLLIN}, {.fd = STDIN_FILENO, .events = POLLIN}};
+	char byte;
+
+	printf("ready %s\n", name);
+	fflush(stdout);
+	for (;;) {
+		if (poll(fds, 2, -1) < 0 && errno != EINTR)
+			die("poll");
+		if (fds[0].revents && read(signals, &info, sizeof(info)) > 0)
+			return;
+		if (!fds[1].revents)
+			continue;
+		if (read(STDIN_FILENO, &byte, 1) > 0)
+			return;
+		fds[1].fd = -1;
+	}
+}
+
+static int block_usr1(void)
+{
+	sigset_t set;
+	int fd;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	fd = signalfd(-1, &set, SFD_CLOEXEC);
+	if (fd < 0)
+		die("signalfd");
+	return fd;
+}
+
+static void run_phase(const struct phase *p, double scale)
+{
+	struct result res = {.ops = (long)((double)p->ops * scale), .slept = -1};
+
+	if (res.ops < 2)
+		res.ops = 2;
+	p->run(&res);
+	printf("%s %.1f %ld", p->name, res.ns / (double)res.ops, res.ops);
+	if (res.slept >= 0)
+		printf(" %ld", res.slept);
+	printf("\n");
+	fflush(stdout);
+}
+
+static const struct phase *find_phase(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < PHASES; i++)
+		if (!strcmp(phases[i].name, name))
+			return &phases[i];
+	return NULL;
+}
+
+/* Returns the index of the first phase's name, 0 for help, or -1. */
+static int parse(int argc, char **argv, double *scale, bool *ready)
+{
+	char *end;
+	int i, k;
+
+	for (i = 1; i < argc && argv[i][0] == '-'; i++) {
+		if (!strcmp(argv[i], "--help"))
+			return 0;
+		if (!strcmp(argv[i], "--ready")) {
+			*ready = true;
+			continue;
+		}
+		if (strcmp(argv[i], "--scale") || ++i == argc)
+			return -1;
+		*scale = strtod(argv[i], &end);
+		if (*end || end == argv[i] || !(*scale > 0 && *scale <= 10000))
+			return -1;
+	}
+	for (k = i; k < argc; k++)
+		if (!find_phase(argv[k]))
+			return -1;
+	return i;
+}
+
+int main(int argc, char **argv)
+{
+	double scale = 1;
+	bool ready = false;
+	int first = parse(argc, argv, &scale, &ready), signals;
+	size_t i, n;
+
+	if (first <= 0)
+		return fputs(help, first ? stderr : stdout), first < 0;
+	signals = block_usr1();
+	stay_on_one_cpu();
+	n = first < argc ? (size_t)(argc - first) : PHASES;
+	for (i = 0; i < n; i++) {
+		const struct phase *p = first < argc ? find_phase(argv[first + (int)i]) : &phases[i];
+
+		if (ready)
+			wait_for_go(p->name, signals);
+		run_phase(p, scale);
+	}
+	return 0;
+}
