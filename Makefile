@@ -7,6 +7,7 @@ CC      ?= cc
 CLANG   ?= clang
 BPFTOOL ?= $(shell command -v bpftool || echo /usr/sbin/bpftool)
 CFLAGS  ?= -O2 -g
+JOBS    ?= $(shell nproc)
 VERSION := $(shell cat VERSION)
 
 ARCH    := $(shell uname -m)
@@ -16,7 +17,7 @@ WARN    := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-
 INC     := $(addprefix -iquote ,. bpf probes userspace exporters $(O))
 ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DREDFRAME_VERSION='"$(VERSION)"' $(WARN) $(INC) $(CFLAGS)
 # libbpf is linked statically: Debian's library package is named after a version that other releases lack
-LIBS    := -l:libbpf.a -ldw -lelf -l:libiberty.a -lZydis -lz -lzstd -lm -lpthread
+LIBS    := -l:libbpf.a -ldw -lelf -l:libiberty.a -lZydis -lz -lm -lpthread
 
 SRC  := $(filter-out userspace/main.c,$(wildcard userspace/*.c probes/*.c exporters/*.c))
 OBJ  := $(SRC:%.c=$(O)/obj/%.o)
@@ -25,9 +26,17 @@ BPF_SRC := bpf/core.bpf.c $(filter-out bpf/core.bpf.c,$(wildcard bpf/*.bpf.c))
 BPF_OBJ := $(BPF_SRC:bpf/%.bpf.c=$(O)/bpf/%.bpf.o)
 SKEL := $(O)/redframe.skel.h
 
-.PHONY: all deps demo test test-unit test-san test-live test-games test-kernels fuzz bench install clean check-format check-static
+.PHONY: all deps demo sample test test-programs test-unit test-san test-live fuzz bench install clean check-format check-static
 .DELETE_ON_ERROR:
 all: $(O)/redframe $(O)/examples/hitches
+
+# ---- what the build needs: said before anything is built; make deps installs it (the list: deps.txt) ----
+$(O)/.needs: scripts/needs
+	@mkdir -p $(O)
+	@CC='$(CC)' CLANG='$(CLANG)' BPFTOOL='$(BPFTOOL)' LIBS='$(LIBS)' scripts/needs
+	@touch $@
+deps:
+	@scripts/deps
 
 $(O)/redframe: $(O)/obj/userspace/main.o $(O)/libredframe.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
@@ -41,7 +50,7 @@ $(O)/obj/%.o: %.c | $(SKEL)
 	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 # ---- the kernel side: one object per event class, linked, one skeleton ----
-$(O)/bpf/%.bpf.o: bpf/%.bpf.c
+$(O)/bpf/%.bpf.o: bpf/%.bpf.c | $(O)/.needs
 	@mkdir -p $(@D)
 	$(CLANG) -O2 -g -Wall -Wextra -Wno-unused-parameter -Wno-visibility -target bpf -mcpu=v3 -D__TARGET_ARCH_$(BPF_ARCH) -Ibpf -MMD -MP -c -o $@ $<
 $(O)/redframe.bpf.o: $(BPF_OBJ)
@@ -49,14 +58,33 @@ $(O)/redframe.bpf.o: $(BPF_OBJ)
 $(SKEL): $(O)/redframe.bpf.o
 	$(BPFTOOL) gen skeleton $< name redframe_bpf > $@
 
-$(O)/examples/%: examples/%.c probes/redframe.h
+# without frame pointers, as games are
+$(O)/examples/hitches: $(wildcard examples/hitches/*.c examples/hitches/*.h) probes/redframe.h | $(O)/.needs
 	@mkdir -p $(@D)
-	$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -O2 -g -fomit-frame-pointer -Iprobes -o $@ $< -lpthread -lm
+	$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -O2 -g -fomit-frame-pointer -Iprobes -o $@ $(filter %.c,$^) -lpthread -lm
+$(O)/bench/%: bench/%.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -O2 -g -o $@ $< -lpthread
+
+# ---- to see what it does ----
+demo:
+	@scripts/deps build
+	@+$(MAKE) --no-print-directory -j$(JOBS) all
+	@O='$(O)' scripts/demo
+# the recording that demo explains where nothing can be traced
+sample: all
+	@O='$(O)' scripts/sample
 
 # ---- tests ----
 TEST_LIB := $(wildcard tests/*.c)
 TEST_HDR := $(wildcard tests/*.h tests/unit/*.h)
 TESTS := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
+LIVE  := $(patsubst tests/live/%.c,%,$(wildcard tests/live/test_*.c))
+LIVE_LIB := $(filter-out tests/live/test_%,$(wildcard tests/live/*.c))
+UNIT_PROGRAMS = $(TESTS:%=$(O)/tests/%)
+SAN_PROGRAMS  = $(TESTS:%=$(O)/san/tests/%)
+LIVE_PROGRAMS = $(LIVE:%=$(O)/live/%)
+RUN_TESTS = O='$(O)' MAKE='$(MAKE)' scripts/run-tests -j $(JOBS)
 SAN   := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 
 $(O)/tests/%: tests/unit/%.c $(TEST_LIB) $(TEST_HDR) $(O)/libredframe.a
@@ -72,10 +100,35 @@ $(O)/san/tests/%: tests/unit/%.c $(TEST_LIB) $(TEST_HDR) $(O)/san/libredframe.a
 	@mkdir -p $(@D)
 	@$(CC) $(ALL_CFLAGS) -O1 $(SAN) -Itests -o $@ $< $(TEST_LIB) $(O)/san/libredframe.a -lcmocka $(LIBS)
 
-test-unit: $(TESTS:%=$(O)/tests/%)
-	@for t in $^; do $$t || exit 1; done
-test-san: $(TESTS:%=$(O)/san/tests/%)
-	@for t in $^; do $$t || exit 1; done
+$(O)/tests/test_hitches $(O)/san/tests/test_hitches: | $(O)/examples/hitches
+
+# on the running kernel
+$(O)/live/%: tests/live/%.c $(LIVE_LIB) $(TEST_LIB) $(TEST_HDR) $(wildcard tests/live/*.h) $(O)/libredframe.a
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -Itests -o $@ $< $(LIVE_LIB) $(TEST_LIB) $(O)/libredframe.a -lcmocka $(LIBS)
+
+test:
+	@scripts/deps build test
+	@+$(MAKE) --no-print-directory -j$(JOBS) test-programs
+	@+$(RUN_TESTS) make:check-format make:check-static $(UNIT_PROGRAMS) $(SAN_PROGRAMS) --alone $(LIVE_PROGRAMS)
+test-programs: all $(UNIT_PROGRAMS) $(SAN_PROGRAMS) $(LIVE_PROGRAMS)
+test-unit: $(UNIT_PROGRAMS)
+	@+$(RUN_TESTS) $^
+test-san: $(SAN_PROGRAMS)
+	@+$(RUN_TESTS) $^
+test-live: all $(LIVE_PROGRAMS)
+	@+$(RUN_TESTS) --alone $(LIVE_PROGRAMS)
+-include tests/live/live.mk
+
+# ---- the source itself ----
+check-format: # the lists in *.def are tables, laid out by hand
+	@git ls-files '*.c' '*.h' | xargs clang-format --dry-run -Werror
+# clang-tidy, by .clang-tidy; only what changed is looked at again
+check-static: $(patsubst %.c,$(O)/tidy/%.ok,$(wildcard userspace/*.c probes/*.c exporters/*.c))
+$(O)/tidy/%.ok: %.c .clang-tidy | $(SKEL)
+	@mkdir -p $(@D)
+	@clang-tidy --quiet --warnings-as-errors='*' $< -- $(ALL_CFLAGS) -MMD -MF $(@:.ok=.d) -MT $@ 2>$@.log || { cat $@.log; exit 1; }
+	@touch $@
 
 # ---- fuzzing: every tests/fuzz/fuzz_*.c under libFuzzer with the sanitizers, seeded with the golden recordings ----
 FUZZ_SECONDS ?= 60
@@ -93,6 +146,15 @@ fuzz: $(FUZZ:%=$(O)/fuzz/%)
 	@for f in $^; do mkdir -p $$f.corpus && $$f -max_total_time=$(FUZZ_SECONDS) -max_len=65536 -timeout=10 \
 		-artifact_prefix=$$f- $$f.corpus || exit 1; done
 
+# ---- elsewhere ----
+bench: all
+	@O='$(O)' bench/run
+install: $(O)/redframe
+	install -Dm755 $(O)/redframe $(DESTDIR)$(PREFIX)/bin/redframe
+	install -Dm644 probes/redframe.h $(DESTDIR)$(PREFIX)/include/redframe.h
+	install -d $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/doc/redframe
+	install -m644 docs/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m644 README.md LICENSE LICENSES/* $(wildcard docs/*.md) $(DESTDIR)$(PREFIX)/share/doc/redframe
 clean:
 	rm -rf $(O)
 
