@@ -90,7 +90,7 @@ int alloc__call(struct pt_regs *ctx)
 	u64 size, old, sp, caller = 0, ts;
 	struct thread_state *st;
 	struct ev_alloc *e;
-	bool is_free;
+	bool is_free, inner;
 
 	if (!p)
 		return 0;
@@ -106,15 +106,16 @@ int alloc__call(struct pt_regs *ctx)
 	sp = REGS_SP(ctx) + p->ret;
 	if (p->ret != ~0U)
 		bpf_probe_read_user(&caller, sizeof(caller), (void *)sp);
-	if (nested(st, is_free ? old : size, sp, caller))
-		return 0;
+	inner = nested(st, is_free ? old : size, sp, caller);
 	if (is_free && !old)
-		return 0; /* free(NULL) frees nothing */
-	if (may_nest(p->sub)) {
+		return 0;       /* free(NULL) frees nothing */
+	if (may_nest(p->sub)) { /* an inner one too: new[] calls new, which calls malloc */
 		st->nest_sp = sp;
 		st->nest_ip = REGS_IP(ctx);
 		st->nest_value = is_free ? old : size;
 	}
+	if (inner)
+		return 0;
 	ts = now();
 	if (is_free ? opt.alloc_min : size < opt.alloc_min)
 		return sum(task, st, size, is_free, ts);
