@@ -37,6 +37,16 @@ int syscall__enter(u64 *ctx)
 	return 0;
 }
 
+/* include/linux/errno.h: what the exit tracepoint sees of a call that a signal broke off, restarted or not. The game
+ * sees EINTR, or nothing of it. */
+#define ERESTARTSYS           512
+#define ERESTART_RESTARTBLOCK 516
+
+static __always_inline s64 result(s64 ret)
+{
+	return ret <= -ERESTARTSYS && ret >= -ERESTART_RESTARTBLOCK ? -4 /* EINTR */ : ret;
+}
+
 static __always_inline int leave(struct call *c, struct pt_regs *regs, u8 handler)
 {
 	if (handler == HANDLE_OTHER)
@@ -67,7 +77,7 @@ int syscall__exit(u64 *ctx)
 		return 0; /* it began before we did */
 	c.ts = now();
 	c.dur = c.ts - st->call_ts;
-	c.ret = (s64)ctx[1];
+	c.ret = result((s64)ctx[1]);
 	c.task = task;
 	c.st = st;
 	st->call_ts = 0;
