@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# What the tests on the running kernel need beside their own sources: the programs that they record.
+LIVE_TARGETS := $(patsubst tests/live/targets/%,$(O)/live/targets/%,$(basename $(wildcard tests/live/targets/*.c tests/live/targets/*.cc)))
+LIVE_TARGETS := $(patsubst %/plugin,%/plugin.so,$(LIVE_TARGETS))
+TARGET_FLAGS  = $(WARN) -O1 -g -Iprobes
+
+$(O)/live/test_%: private ALL_CFLAGS += -DLIVE_BUILD='"$(abspath $(O))"'
+$(LIVE_PROGRAMS): | $(LIVE_TARGETS)
+
+$(O)/live/targets/plugin.so: tests/live/targets/plugin.c
+	@mkdir -p $(@D)
+	$(CC) $(TARGET_FLAGS) -shared -fPIC -o $@ $<
+$(O)/live/targets/%: tests/live/targets/%.c tests/live/targets/target.h probes/redframe.h
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -D_GNU_SOURCE $(TARGET_FLAGS) -o $@ $< -lpthread -ldl $(if $(findstring uring,$@),-luring)
+$(O)/live/targets/%: tests/live/targets/%.cc tests/live/targets/target.h
+	@mkdir -p $(@D)
+	$(CXX) -Wall -Wextra -O1 -g -o $@ $< -lpthread

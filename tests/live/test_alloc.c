@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The allocator's calls, counted and summed, and the calls that change the address space. */
+#include "live.h"
+#include "syscalls.h"
+
+static const char *const fn_names[] = {
+	[ALLOC_MALLOC] = "malloc",
+	[ALLOC_CALLOC] = "calloc",
+	[ALLOC_REALLOC] = "realloc",
+	[ALLOC_ALIGNED] = "aligned",
+	[ALLOC_POSIX_MEMALIGN] = "posix_memalign",
+	[ALLOC_NEW] = "new",
+	[ALLOC_NEW_ARRAY] = "new[]",
+};
+
+static void record(struct live *l, const char *target, const char *mode, const char *frame)
+{
+	live__init(l);
+	live__start(l, target, NULL);
+	live__record(l, "--frame", frame, "--alloc", mode, NULL);
+	live__run(l);
+}
+
+static bool in_window(const struct live *l, const struct ev_hdr *h)
+{
+	return h->ts >= (u64)live__num(l, "window", 0, 0) && h->ts <= (u64)live__num(l, "window", 0, 1);
+}
+
+static size_t count_allocs(const struct live *l, const char *fn, u64 size)
+{
+	const struct live_event *e;
+	size_t n = 0;
+
+	live__each(l, at, e, EV_ALLOC)
+	{
+		const struct ev_alloc *a = (const void *)e->hdr;
+
+		if (in_window(l, e->hdr) && a->size == size && a->fn < ARRAY_SIZE(fn_names) &&
+			!strcmp(fn_names[a->fn], fn))
+			n++;
+	}
+	return n;
+}
+
+static size_t count_in_window(const struct live *l, u8 kind)
+{
+	const struct live_event *e;
+	size_t n = 0;
+
+	live__each(l, at, e, kind) n += in_window(l, e->hdr);
+	return n;
+}
+
+/* each kind of call as often as it was made, and nothing besides: a call inside another is not counted */
+static void same_counts(const struct live *l)
+{
+	size_t all = 0;
+	char fn[32];
+
+	for (size_t i = 0; i < live__rows(l, "alloc"); i++) {
+		size_t want = (size_t)live__num(l, "alloc", i, 2), got;
+
+		live__word(l, "alloc", i, 0, fn, sizeof(fn));
+		got = count_allocs(l, fn, (u64)live__num(l, "alloc", i, 1));
+		if (got != want)
+			fail_msg(
+				"%s(%lld): %zu calls were recorded as %zu", fn, live__num(l, "alloc", i, 1), want, got);
+		all += want;
+	}
+	assert_int_equal(count_in_window(l, EV_ALLOC), all);
+	assert_int_equal(count_in_window(l, EV_FREE), live__num(l, "frees", 0, 0));
+}
+
+static void test_with_alloc_all_every_call_of_the_allocator_is_recorded_once(void **state)
+{
+	struct live l;
+
+	record(&l, "alloc", "all", "none");
+	same_counts(&l);
+	live__free(&l);
+}
+
+static void test_operators_new_and_delete_are_recorded_once_though_they_call_malloc_and_free(void **state)
+{
+	struct live l;
+
+	record(&l, "alloc_cxx", "all", "none");
+	same_counts(&l);
+	live__free(&l);
+}
+
+static void test_with_alloc_large_small_calls_are_summed_and_large_ones_listed(void **state)
+{
+	u64 calls = 0, bytes = 0, frees = 0, want_calls = 0, want_bytes = 0;
+	const struct live_event *e;
+	struct live l;
+
+	record(&l, "alloc", "large", "usdt:redframe:frame");
+	live__each(&l, at, e, EV_ALLOC_SUM)
+	{
+		const struct ev_alloc_sum *s = (const void *)e->hdr;
+
+		/* the marker after the work tells what is left; what came before the first is told there */
+		if (s->since < (u64)live__num(&l, "window", 0, 0) || s->since > (u64)live__num(&l, "window", 0, 1))
+			continue;
+		calls += s->calls;
+		bytes += s->bytes;
+		frees += s->frees;
+		assert_true(s->largest < 65536);
+	}
+	for (size_t i = 0; i < live__rows(&l, "alloc"); i++) {
+		if (live__num(&l, "alloc", i, 1) >= 65536)
+			continue;
+		want_calls += (u64)live__num(&l, "alloc", i, 2);
+		want_bytes += (u64)(live__num(&l, "alloc", i, 1) * live__num(&l, "alloc", i, 2));
+	}
+	assert_int_equal(calls, want_calls);
+	assert_int_equal(bytes, want_bytes);
+	assert_true(frees == 0 || frees == (u64)live__num(&l, "frees", 0, 0));
+	assert_int_equal(count_allocs(&l, "malloc", 1 << 20), 1);
+	assert_int_equal(count_in_window(&l, EV_ALLOC), 1);
+	live__free(&l);
+}
+
+static void test_a_large_allocation_names_the_function_that_asked_for_it(void **state)
+{
+	const struct live_event *e;
+	struct live l;
+	size_t n = 0;
+
+	record(&l, "alloc", "large", "none");
+	live__each(&l, at, e, EV_ALLOC)
+	{
+		const struct ev_alloc *a = (const void *)e->hdr;
+		u64 code = (u64)live__num(&l, "code", 0, 0);
+
+		if (a->size != 1 << 20)
+			continue;
+		assert_in_range(a->caller, code, code + (u64)live__num(&l, "code", 0, 1));
+		n++;
+	}
+	assert_int_equal(n, 1);
+	live__free(&l);
+}
+
+static void same_call(const struct live *l, size_t i, const struct ev_mem_call *c)
+{
+	char sys[32], buf[32];
+
+	live__word(l, "call", i, 0, sys, sizeof(sys));
+	if (strcmp(syscall__name(c->sys, buf, sizeof(buf)), sys) || c->addr != (u64)live__num(l, "call", i, 1) ||
+		c->len != (u64)live__num(l, "call", i, 2) || c->ret != live__num(l, "call", i, 3) ||
+		c->was != (u64)live__num(l, "call", i, 4))
+		fail_msg("call %zu, %s(%#llx, %lld) = %#llx, was recorded as %s(%#llx, %llu) = %#llx, was %#llx", i,
+			sys, (unsigned long long)live__num(l, "call", i, 1), live__num(l, "call", i, 2),
+			(unsigned long long)live__num(l, "call", i, 3), syscall__name(c->sys, buf, sizeof(buf)),
+			(unsigned long long)c->addr, (unsigned long long)c->len, (unsigned long long)c->ret,
+			(unsigned long long)c->was);
+}
+
+static void test_every_change_of_the_address_space_is_recorded_once_with_sizes_and_result(void **state)
+{
+	const struct live_event *e;
+	struct live l;
+	size_t i = 0;
+
+	record(&l, "memory", "off", "none");
+	live__each(&l, at, e, EV_MEM_CALL) if (i < live__rows(&l, "call")) same_call(&l, i++, (const void *)e->hdr);
+	assert_int_equal(i, live__rows(&l, "call"));
+	assert_int_equal(i, 50 * 5 + 2 + 40);
+	live__free(&l);
+}
+
+static void test_with_alloc_off_no_call_of_the_allocator_is_probed(void **state)
+{
+	struct live l;
+
+	record(&l, "alloc", "off", "none");
+	assert_int_equal(live__count(&l, EV_ALLOC) + live__count(&l, EV_FREE) + live__count(&l, EV_ALLOC_SUM), 0);
+	live__free(&l);
+}
+
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(test_with_alloc_all_every_call_of_the_allocator_is_recorded_once),
+	cmocka_unit_test(test_operators_new_and_delete_are_recorded_once_though_they_call_malloc_and_free),
+	cmocka_unit_test(test_with_alloc_large_small_calls_are_summed_and_large_ones_listed),
+	cmocka_unit_test(test_a_large_allocation_names_the_function_that_asked_for_it),
+	cmocka_unit_test(test_every_change_of_the_address_space_is_recorded_once_with_sizes_and_result),
+	cmocka_unit_test(test_with_alloc_off_no_call_of_the_allocator_is_probed),
+};
+LIVE_MAIN(tests)
