@@ -236,10 +236,11 @@ static void add_piece(struct node *n, const struct piece *p)
 	}
 }
 
-/* Who had the CPU while a thread queued for it. */
-static void add_cpu_wait(const struct tree *tree, struct node *n, const struct piece *p)
+/* Who had the CPU while a thread queued for it; returns who had it longest, 0 where nobody had. */
+static u32 add_cpu_wait(const struct tree *tree, struct node *n, const struct piece *p)
 {
 	const struct fifo *f = timeline__cpu(tree->t, p->off->wait_cpu);
+	struct tally here = {};
 	u64 taken = 0;
 
 	for (u32 i = f ? fifo__after(f, p->start) : 0; f && i < f->n; i++) {
@@ -251,34 +252,44 @@ static void add_cpu_wait(const struct tree *tree, struct node *n, const struct p
 		if (!s->tid || from >= to)
 			continue;
 		tally__add(&n->who, s->tid, to - from);
+		tally__add(&here, s->tid, to - from);
 		taken += to - from;
 	}
 	n->latency_ns += p->end - p->start - min(taken, p->end - p->start);
 	if (timeline__idle_elsewhere(tree->t, p->off->wait_cpu, p->start, p->end))
 		n->idle_elsewhere_ns += p->end - p->start;
+	return tally__top(&here, NULL);
 }
 
-static void add_samples(const struct tree *tree, struct node *n, const struct line *l, const struct piece *p)
+/* Samples are taken in the timer's interrupt: what lies in one tells of the code that it interrupted. */
+static void add_samples(const struct tree *tree, u32 parent, const struct line *l, const struct piece *p)
 {
 	const struct fifo *f = &l->samples;
+	u32 code = *slot_of(tree, parent, CAUSE_CODE, 0, 0);
+	struct node *n = &tree->nodes[code];
 
+	if (!code)
+		return;
 	for (u32 i = fifo__after(f, p->start ? p->start - 1 : 0); i < f->n; i++) {
 		const struct sample *s = fifo__at(f, i);
 		const struct symbol *sym;
 
 		if (s->ts >= p->end)
 			break;
+		if (s->kernel && p->cause == CAUSE_INTERRUPT)
+			continue;
 		sym = model__symbol(tree->m, s->ip);
 		n->samples++;
 		tally__add(&n->code, sym ? sym->addr : s->ip, 1);
 	}
 }
 
-static int add_moment(struct tree *tree, const struct piece *p, u32 node, u32 waker)
+static int add_moment(struct tree *tree, const struct piece *p, u32 node, u32 who)
 {
+	u32 waker = p->phase == PHASE_BLOCKED ? p->off->waker : 0;
 	struct moment *last = tree->n_moments ? &tree->moments[tree->n_moments - 1] : NULL;
 
-	if (last && last->node == node && !last->waker) {
+	if (last && last->node == node && !last->waker && last->who == who) {
 		last->end = p->end;
 	} else {
 		if (tree->n_moments == tree->cap_moments) {
@@ -293,6 +304,7 @@ static int add_moment(struct tree *tree, const struct piece *p, u32 node, u32 wa
 		last = &tree->moments[tree->n_moments++];
 		*last = (struct moment){.start = p->start, .end = p->end, .node = node};
 	}
+	last->who = who;
 	last->waker = waker;
 	last->waker_ts = waker ? p->off->wake : 0;
 	return 0;
@@ -350,6 +362,7 @@ static int account_piece(struct tree *tree, u32 parent, const struct line *l, u3
 	u32 who = other_thread(tree, p, tid);
 	u32 node = child(tree, parent, p->cause, what_key(p), who ? thread__group(tree->m, who) : 0);
 	struct node *n = &tree->nodes[node];
+	u32 had = who;
 	int err = 0;
 
 	if (!node) {
@@ -360,11 +373,11 @@ static int account_piece(struct tree *tree, u32 parent, const struct line *l, u3
 	n->foreign = !is_game(tree->m, tid);
 	tree->lost |= !depth && p->lost;
 	if (tree->detail && p->cause == CAUSE_CPU_WAIT)
-		add_cpu_wait(tree, n, p);
-	if (tree->detail && p->cause == CAUSE_CODE && l)
-		add_samples(tree, n, l, p);
+		had = add_cpu_wait(tree, n, p);
+	if (tree->detail && l && (p->cause == CAUSE_CODE || p->cause == CAUSE_INTERRUPT))
+		add_samples(tree, parent, l, p);
 	if (tree->detail && !depth)
-		err = add_moment(tree, p, node, p->phase == PHASE_BLOCKED ? p->off->waker : 0);
+		err = add_moment(tree, p, node, had);
 	if (!err && who)
 		err = follow(tree, node, depth, who, p);
 	return err;

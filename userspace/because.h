@@ -53,7 +53,7 @@ struct node {
 /* A piece of the frame with the node of depth 1 that it went to. */
 struct moment {
 	u64 start, end, waker_ts;
-	u32 node, waker;
+	u32 node, waker, who;
 };
 
 struct tree {

@@ -54,7 +54,7 @@ static const char *interrupt_name(struct arena *a, const struct span *s)
 		"tasklet", "scheduler", "hrtimer", "RCU"}; /* enum of include/linux/interrupt.h */
 
 	if (s->kind == EV_IRQ)
-		return arena__fmt(a, "irq %u", s->flags);
+		return s->flags == IRQ_TIMER ? "local timer" : arena__fmt(a, "irq %u", s->flags);
 	return s->flags < ARRAY_SIZE(vecs) ? arena__fmt(a, "softirq: %s", vecs[s->flags]) : "softirq";
 }
 
@@ -132,12 +132,14 @@ static int describe_cpu_wait(struct part *p, struct arena *a, const struct node 
 	return 0;
 }
 
+/* those beside the first that are worth counting */
 static u32 others(const struct tally *t)
 {
-	u32 n = 0;
+	u64 most, n = 0;
 
+	tally__top(t, &most);
 	for (int i = 0; i < TALLY; i++)
-		n += !!t->n[i];
+		n += t->n[i] && t->n[i] >= most / 4;
 	return n ? n - 1 : 0;
 }
 

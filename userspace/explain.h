@@ -43,6 +43,8 @@ struct stretch {
 	u32 part;     /* index into parts */
 	u64 waker_ts; /* when who_tid ended it; 0: not by a thread */
 	u32 waker_tid;
+	u32 who_tid;      /* waited for, or had the CPU; 0: none */
+	const char *what; /* as in the part; of code the function sampled here; NULL: not known */
 };
 
 struct verdict {

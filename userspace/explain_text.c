@@ -15,7 +15,7 @@
 #define TEXT_REASONS  3u
 #define TEXT_PART_NS  100000u /* or what is shorter than 0.1 ms */
 #define TEXT_PATTERNS 10u
-#define TIMELINE_ROWS 400u /* beyond, stretches below 1/1000 of the frame are summed */
+#define TIMELINE_ROWS 120u /* beyond, stretches below 1/1000 of the frame are summed */
 
 static void on(struct str *s, bool colour, const char *code)
 {
@@ -149,13 +149,18 @@ static void add_stretch(struct str *s, const struct verdict *v, const struct str
 
 	str__fmt(s, "  %10.3f  %-12s %10.3f  ", (t->start - v->frame.start) / 1e6, cause_names[p->cause],
 		(t->end - t->start) / 1e6);
-	if (p->what)
-		add_escaped(s, p->what);
-	if (p->where && p->where != p->what) {
+	if (t->what)
+		add_escaped(s, t->what);
+	if (p->where && p->cause != CAUSE_CODE) {
 		str__add(s, "  in ");
 		add_escaped(s, p->where);
 	}
-	if (t->waker_tid) {
+	if (t->who_tid) {
+		thread__name(m, t->who_tid, name, sizeof(name));
+		str__add(s, t->what ? "  " : "");
+		add_escaped(s, name);
+	}
+	if (t->waker_tid && t->waker_tid != t->who_tid) {
 		thread__name(m, t->waker_tid, name, sizeof(name));
 		str__fmt(s, "  woken at %.3f by ", (t->waker_ts - min(v->frame.start, t->waker_ts)) / 1e6);
 		add_escaped(s, name);

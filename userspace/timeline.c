@@ -320,6 +320,20 @@ static int on_lost(struct timeline *t, const struct ev_lost *e)
 
 /* ---- the rest ---- */
 
+/* A record that only a running thread makes: the switch that brought it may have been missed. A frame mark is none,
+ * so that a thread may be said to present while it waits. */
+static void ran(struct line *l, u64 ts)
+{
+	struct off *o = fifo__last(&l->offs);
+
+	l->seen = max(l->seen, ts);
+	if (l->state != LINE_OFF || !o || o->in != TIME_OPEN || ts <= o->out || (o->flags & OFF_DEAD))
+		return;
+	o->flags |= OFF_LOST;
+	off_close(l, line_time(l, ts));
+	l->state = LINE_ON;
+}
+
 static void settle(struct timeline *t, struct fifo *f)
 {
 	if (!fifo__settle(f))
@@ -334,7 +348,7 @@ static int on_span(struct timeline *t, const struct span *s, u32 tid)
 	if (!to)
 		return -ENOMEM;
 	*to = *s;
-	l->seen = max(l->seen, s->end);
+	ran(l, s->end);
 	settle(t, &l->spans);
 	return 0;
 }
@@ -347,7 +361,7 @@ static int on_sample(struct timeline *t, const struct ev_sample *e)
 	if (!s)
 		return -ENOMEM;
 	*s = (struct sample){.ts = e->hdr.ts, .ip = e->ip, .kernel = e->kernel};
-	l->seen = max(l->seen, s->ts);
+	ran(l, s->ts);
 	settle(t, &l->samples);
 	return 0;
 }
@@ -360,7 +374,7 @@ static int on_allocation(struct timeline *t, const struct allocation *a, u32 tid
 	if (!to)
 		return -ENOMEM;
 	*to = *a;
-	l->seen = max(l->seen, a->ts);
+	ran(l, a->ts);
 	settle(t, &l->allocs);
 	return 0;
 }

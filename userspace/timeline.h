@@ -93,6 +93,8 @@ struct loss {
 	u64 start, end;
 };
 
+#define TIMELINE_CONDVARS 1024u /* a power of 2; more are not remembered */
+
 struct timeline {
 	struct line **lines; /* hash table by tid */
 	u32 n_lines, n_slots, n_dead;
@@ -100,6 +102,7 @@ struct timeline {
 	u32 n_cpus;
 	struct fifo losses; /* disjoint, in order */
 	struct intern names;
+	u64 condvars[TIMELINE_CONDVARS]; /* addresses that are condition variables for certain, a hash table */
 	size_t bytes, limit;
 	u64 horizon; /* what ended before it may be forgotten */
 	u64 cut;     /* memory was short: nothing is known before it */

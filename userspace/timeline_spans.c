@@ -22,9 +22,31 @@ static void from_fault(struct span *s, struct timeline *t, const struct model *m
 	s->what = intern__id(&t->names, mapping__name(model__mapping(m, e->addr)));
 }
 
-static void from_lock_wait(struct span *s, const struct model *m, const struct ev_lock_wait *e)
+static u64 *condvar_slot(struct timeline *t, u64 addr)
+{
+	u64 *slot = &t->condvars[hash64(addr) & (TIMELINE_CONDVARS - 1)];
+
+	return *slot == addr || !*slot ? slot : NULL;
+}
+
+/* A condition variable is waited for on two words in turn, and only one of them is certain: it tells of the other. */
+static void learn_condvar(struct span *s, struct timeline *t, u64 word)
+{
+	u64 at = lock__object(s->lock == LOCK_COND_OR_SEM ? LOCK_CONDVAR : s->lock, word);
+	u64 *slot = condvar_slot(t, at);
+
+	if (!slot)
+		return;
+	if (s->lock == LOCK_CONDVAR_ODD || s->lock == LOCK_CONDVAR)
+		*slot = at;
+	else if (s->lock == LOCK_COND_OR_SEM && *slot == at)
+		s->lock = LOCK_CONDVAR;
+}
+
+static void from_lock_wait(struct span *s, struct timeline *t, const struct model *m, const struct ev_lock_wait *e)
 {
 	s->lock = lock__classify(m, e, &s->owner);
+	learn_condvar(s, t, e->addr);
 	s->blocked = s->running = lock__cause(s->lock);
 	if (s->owner == e->hdr.tid)
 		s->owner = 0;
@@ -133,7 +155,7 @@ bool span__from(struct span *s, struct timeline *t, const struct model *m, const
 		from_fault(s, t, m, (const struct ev_fault *)rec);
 		return true;
 	case EV_LOCK_WAIT:
-		from_lock_wait(s, m, (const struct ev_lock_wait *)rec);
+		from_lock_wait(s, t, m, (const struct ev_lock_wait *)rec);
 		return true;
 	case EV_FILE_READ:
 		from_file(s, (const struct ev_file_read *)rec, CAUSE_FILE_READ);

@@ -7,9 +7,10 @@
 #include "describe.h"
 #include "verdict.h"
 
-#define FOLD_SHARE 1000u  /* things below 1/1000 of their parent … */
-#define FOLD_NS    20000u /* … or below 20 µs are folded by cause */
-#define MAX_ROWS   64u    /* rows of one level */
+#define FOLD_SHARE     1000u  /* things below 1/1000 of their parent … */
+#define FOLD_NS        20000u /* … or below 20 µs are folded by cause */
+#define SAMPLE_NEAR_NS 20000u /* a sample is taken in the interrupt that ends the stretch it is of */
+#define MAX_ROWS       64u    /* rows of one level */
 
 struct builder {
 	struct arena *a;
@@ -140,6 +141,28 @@ static int rows_of(struct builder *b, u32 of, struct part **out, u32 *n_out)
 
 /* ---- stretches ---- */
 
+/* The function that a sample near [start, end) of the frame's thread was in; NULL: none. */
+static const char *sampled(struct builder *b, u64 start, u64 end)
+{
+	const struct line *l = timeline__line(b->tree->t, b->tree->path[0]);
+	u32 i = l ? fifo__after(&l->samples, start ? start - 1 : 0) : 0;
+	const struct sample *s = l && i < l->samples.n ? fifo__at(&l->samples, i) : NULL;
+	char name[256];
+
+	if (!s || s->ts > end + SAMPLE_NEAR_NS || !function__name(b->m, s->ip, name, sizeof(name)))
+		return NULL;
+	return arena__text(b->a, name);
+}
+
+static const char *what_of(struct builder *b, const struct verdict *v, const struct stretch *s)
+{
+	const struct part *p = &v->parts[s->part];
+
+	if (p->cause == CAUSE_CODE)
+		return sampled(b, s->start, s->end);
+	return p->cause == CAUSE_CPU_WAIT ? NULL : p->what;
+}
+
 static int fill_stretches(struct verdict *v, struct builder *b)
 {
 	const struct tree *tree = b->tree;
@@ -154,14 +177,17 @@ static int fill_stretches(struct verdict *v, struct builder *b)
 		const struct moment *m = &tree->moments[i];
 		u32 part = sorted[b->row_of[m->node]];
 
-		if (n && s[n - 1].part == part && !s[n - 1].waker_tid) {
+		if (n && s[n - 1].part == part && !s[n - 1].waker_tid && s[n - 1].who_tid == m->who) {
 			s[n - 1].end = m->end;
 		} else {
 			s[n++] = (struct stretch){.start = m->start, .end = m->end, .part = part};
 		}
 		s[n - 1].waker_ts = m->waker_ts;
 		s[n - 1].waker_tid = m->waker;
+		s[n - 1].who_tid = m->who;
 	}
+	for (u32 i = 0; i < n; i++)
+		s[i].what = what_of(b, v, &s[i]);
 	v->stretches = s;
 	v->n_stretches = n;
 	return 0;

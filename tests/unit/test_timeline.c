@@ -106,6 +106,20 @@ static void test_lost_switch_in_ends_at_the_wakeup(void **state)
 	fed__free(&f);
 }
 
+static void test_record_of_a_thread_shows_that_it_runs_again(void **state)
+{
+	struct fed f;
+
+	feed(&f, "1ms 100 0 switch next_tid=0 prev_state=1 sys=clock_nanosleep flags=2\n"
+		 "4ms 100 0 syscall dur=3.1ms sys=clock_nanosleep\n"
+		 "6ms 100 0 switch next_tid=0 prev_state=1 sys=futex flags=2\n");
+	assert_int_equal(off_at(&f, 100, 0)->in, 4000000);
+	assert_true(off_at(&f, 100, 0)->flags & OFF_LOST);
+	assert_int_equal(off_at(&f, 100, 1)->out, 6000000);
+	assert_false(off_at(&f, 100, 1)->flags & OFF_LOST);
+	fed__free(&f);
+}
+
 static void test_reused_id_is_dead_in_between(void **state)
 {
 	struct fed f;
@@ -239,6 +253,7 @@ int main(void)
 		cmocka_unit_test(test_waker_in_an_interrupt_is_no_waker),
 		cmocka_unit_test(test_lost_switch_out_leaves_a_guess_that_is_marked),
 		cmocka_unit_test(test_lost_switch_in_ends_at_the_wakeup),
+		cmocka_unit_test(test_record_of_a_thread_shows_that_it_runs_again),
 		cmocka_unit_test(test_reused_id_is_dead_in_between),
 		cmocka_unit_test(test_losses_that_touch_are_one),
 		cmocka_unit_test(test_duration_longer_than_time_begins_at_zero),
