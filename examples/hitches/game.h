@@ -15,7 +15,11 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-#define NOINLINE  __attribute__((noinline, noclone))
+#ifdef __clang__
+#define NOINLINE __attribute__((noinline))
+#else
+#define NOINLINE __attribute__((noinline, noclone))
+#endif
 #define MAX_KINDS 16
 #define NS_PER_MS 1000000LL
 

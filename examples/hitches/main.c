@@ -308,6 +308,7 @@ int main(int argc, char **argv)
 	catch_signals();
 	err = start();
 	if (!err) {
+		work__scene(0);
 		err = options.shape == SHAPE_LOOP ? run_loop() : run_pipeline();
 		end_hitch();
 		crew__stop(&crew);

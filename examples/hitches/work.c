@@ -21,7 +21,8 @@ pthread_mutex_t g_audio_mutex = PTHREAD_MUTEX_INITIALIZER;
 struct renderer *g_renderer;
 
 static long rounds_per_us = 1;
-static uint64_t rng;
+static uint64_t first_seed;
+static _Thread_local uint64_t rng; /* 0: not begun */
 static const struct data *data;
 static pthread_t audio;
 static bool have_audio;
@@ -36,6 +37,8 @@ static struct {
 /* 90 to 110 % of us, in rounds of crunch() */
 static long about(long us)
 {
+	if (!rng)
+		rng = first_seed;
 	rng ^= rng << 13;
 	rng ^= rng >> 7;
 	rng ^= rng << 17;
@@ -188,7 +191,7 @@ int work__start(const struct data *d, uint64_t seed)
 	int err;
 
 	data = d;
-	rng = seed * 2654435761U + 1;
+	first_seed = (2 * seed + 1) * 2654435761U; /* odd: xorshift never leaves 0 */
 	g_renderer = calloc(1, sizeof(*g_renderer));
 	if (!g_renderer)
 		return -ENOMEM;
