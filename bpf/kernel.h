@@ -107,6 +107,15 @@ struct thread_info {
 	u32 cpu;
 };
 
+struct upid {
+	int nr;
+};
+
+struct pid {
+	unsigned int level;
+	struct upid numbers[1];
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
@@ -119,6 +128,7 @@ struct task_struct {
 	struct mm_struct *mm;
 	struct files_struct *files;
 	struct task_io_accounting ioac;
+	struct pid *thread_pid;
 };
 
 /* v5.14 2f064a59a1: task->state became __state */

@@ -107,6 +107,17 @@ int sched__wakeup_new(u64 *ctx)
 	return waking(task, WAKE_NEW, cpu_of(task));
 }
 
+/* The thread's id in the innermost pid namespace: what the game itself writes into its mutexes. */
+static __always_inline u32 nstid_of(struct task_struct *task)
+{
+	struct pid *pid = BPF_CORE_READ(task, thread_pid);
+	u32 level = BPF_CORE_READ(pid, level), nr = 0;
+
+	bpf_core_read(&nr, sizeof(nr),
+		(void *)&pid->numbers + level * bpf_core_type_size(struct upid) + __builtin_offsetof(struct upid, nr));
+	return nr;
+}
+
 SEC("?tp_btf/task_newtask")
 int sched__newtask(u64 *ctx)
 {
@@ -121,6 +132,7 @@ int sched__newtask(u64 *ctx)
 		.tgid = task->tgid,
 		.parent = parent->pid,
 		.clone_flags = ctx[1],
+		.nstid = nstid_of(task),
 	};
 	bpf_probe_read_kernel_str(e->comm, sizeof(e->comm), task->comm);
 	submit(e);

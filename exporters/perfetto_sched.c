@@ -207,6 +207,22 @@ static void plain_switch(struct perfetto *p, const struct model *m, const struct
 	ftrace__end(p, f);
 }
 
+/* The thread that ran here left without a record (lost, or hidden: some kernels do not show some threads). The importer
+ * takes a break in the chain for an error in the trace: so the thread leaves at the last moment possible, asleep as far
+ * as anyone can tell, and the gap is counted and said. */
+static void mend_gap(struct perfetto *p, const struct model *m, const struct ev_switch *ev, u32 running)
+{
+	const struct ev_switch left = {
+		.hdr = {.ts = ev->hdr.ts, .tid = running, .cpu = ev->hdr.cpu, .kind = EV_SWITCH},
+		.next_tid = ev->hdr.tid,
+		.next_prio = ev->prev_prio,
+		.prev_prio = ev->prev_prio,
+	};
+
+	p->gaps++;
+	plain_switch(p, m, &left, 1 /* TASK_INTERRUPTIBLE */);
+}
+
 void sched__switch(struct perfetto *p, const struct model *m, const struct ev_switch *ev)
 {
 	struct sched_cpu *c = cpu_of(p, ev->hdr.cpu);
@@ -214,8 +230,9 @@ void sched__switch(struct perfetto *p, const struct model *m, const struct ev_sw
 	u64 ts = ev->hdr.ts;
 	u16 comm;
 
-	if (!c || !c->known || c->running != ev->hdr.tid) {
-		p->gaps += c && c->known; /* the importer counts them too: mismatched_sched_switch_tids */
+	if (c && c->known && c->running != ev->hdr.tid)
+		mend_gap(p, m, ev, c->running);
+	if (!c || !c->known) {
 		plain_switch(p, m, ev, state);
 	} else {
 		if (full(c) || ts < c->switch_ts)

@@ -132,6 +132,10 @@ const char *ev__format(const struct ev_hdr *h, const struct ev_field *f, char *b
 	if (f->unit < ARRAY_SIZE(flag_tables) && flag_tables[f->unit])
 		return flags(flag_tables[f->unit], v, f->unit == UNIT_STATE ? "R" : "0", buf, size);
 	switch (f->unit) {
+	case UNIT_IRQ:
+		if (v == IRQ_TIMER)
+			return snprintf(buf, size, "timer"), buf;
+		break;
 	case UNIT_TEXT:
 		return comm(h, f, buf, size);
 	case UNIT_SYSCALL:

@@ -172,6 +172,8 @@ static int on_fork(struct model *m, const struct ev_fork *e)
 		t->path_arg[0] = '\0';
 	set_tgid(m, t, e->tgid);
 	set_name(m, t, e->comm, strnlen(e->comm, sizeof(e->comm)));
+	if (e->nstid && set_nstid(m, t, e->nstid))
+		return -ENOMEM;
 	p = e->tgid == e->hdr.tid ? process(m, e->tgid) : NULL;
 	if (p) {
 		p->parent = e->parent;

@@ -307,7 +307,10 @@ static void say_meta(struct what *w, const struct model *m, const struct ev_hdr 
 		say_addr(w, m, ((const struct ev_sample *)rec)->ip);
 		break;
 	case EV_IRQ:
-		say(w, "irq %u", ((const struct ev_irq *)rec)->irq);
+		if (((const struct ev_irq *)rec)->irq == IRQ_TIMER)
+			say(w, "timer interrupt");
+		else
+			say(w, "irq %u", ((const struct ev_irq *)rec)->irq);
 		break;
 	case EV_SOFTIRQ:
 		say_field(w, rec, "vec");

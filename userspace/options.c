@@ -134,5 +134,6 @@ int options__parse(const struct verb *v, int argc, char **argv, void *out, int *
 	*command = *n;
 	for (i++; i < argc; i++)
 		argv[(*n)++] = argv[i];
+	argv[*n] = NULL; /* for exec: there is room, main's argv ends in one */
 	return 0;
 }

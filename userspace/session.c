@@ -195,11 +195,25 @@ static void write_startup(struct session *s)
 static int launch(struct session *s)
 {
 	int err = s->launch.tgid ? launch__go(&s->launch) : 0;
+	u32 tgid = s->target.tgid;
+	char why[256];
+	u64 ts;
 
-	if (!err)
+	if (err) {
+		log_err("run %s: %s", s->o->command[0], errstr(err));
+		return EXIT_NO_TARGET;
+	}
+	if (!s->launch.tgid)
 		return EXIT_OK;
-	log_err("run %s: %s", s->o->command[0], errstr(err));
-	return EXIT_NO_TARGET;
+	/* until now it was a copy of us */
+	ts = clock_boot_ns();
+	target__close(&s->target);
+	if (target__by_pid(&s->target, tgid, why, sizeof(why))) {
+		log_err("%s ended at once: %s", s->o->command[0], why);
+		return EXIT_NO_TARGET;
+	}
+	startup__game(&s->out, ts, &s->target);
+	return EXIT_OK;
 }
 
 int session__attach(struct session *s, int fd)

@@ -208,6 +208,7 @@ int startup__game(struct recording_writer *w, u64 ts, const struct target *t)
 {
 	meta__info(w, ts, "game.tgid", "%u", t->tgid);
 	meta__info(w, ts, "game.name", "%s", t->name);
+	write_process(w, ts, t->tgid);
 	if (t->own_pid_ns || t->own_mnt_ns)
 		meta__info(w, ts, "game.container", "%s", t->cgroup);
 	return meta__info(w, ts, "game.exe", "%s", t->exe);
