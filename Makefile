@@ -127,7 +127,7 @@ check-format: # the lists in *.def are tables, laid out by hand
 check-static: $(patsubst %.c,$(O)/tidy/%.ok,$(wildcard userspace/*.c probes/*.c exporters/*.c))
 $(O)/tidy/%.ok: %.c .clang-tidy | $(SKEL)
 	@mkdir -p $(@D)
-	@clang-tidy --quiet --warnings-as-errors='*' $< -- $(ALL_CFLAGS) -MMD -MF $(@:.ok=.d) -MT $@ 2>$@.log || { cat $@.log; exit 1; }
+	@clang-tidy --quiet --warnings-as-errors='*' $< -- $(subst -iquote $(O),-isystem $(O),$(ALL_CFLAGS)) -MMD -MF $(@:.ok=.d) -MT $@ 2>$@.log || { cat $@.log; exit 1; }
 	@touch $@
 
 # ---- fuzzing: every tests/fuzz/fuzz_*.c under libFuzzer with the sanitizers, seeded with the golden recordings ----

@@ -318,7 +318,7 @@ static bool symbol__from(
 
 static int walk_symbols(struct elf_file *e, const struct symtab *t, bool dynamic, elf_symbol_fn fn, void *arg)
 {
-	Elf64_Sym syms[CHUNK];
+	Elf64_Sym syms[CHUNK] = {0};
 	u16 versions[CHUNK];
 	struct elf_symbol s;
 

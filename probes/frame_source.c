@@ -107,7 +107,7 @@ static bool is_mapped_prefix(const struct objects *o, const char *prefix)
 
 static int add_present(struct site_list *l, struct objects *o, struct object *obj, const struct present *p)
 {
-	struct elf_symbol found[PRESENT_SYMBOLS];
+	struct elf_symbol found[PRESENT_SYMBOLS] = {0};
 	struct use use = frame_use(p->stream_arg);
 	bool stepped;
 	int n = 0, err;

@@ -113,7 +113,7 @@ int capture__attach(struct capture *c)
 /* Sites of one file for one program, to be attached together. */
 struct batch {
 	struct program *program;
-	const char *path; /* the inode that the game maps, whatever its path means to us */
+	char path[32]; /* the inode that the game maps, whatever its path means to us */
 	u64 *offsets, *semaphores, *cookies;
 	int what;
 	u32 n;
@@ -176,11 +176,9 @@ static int add_to_batch(struct capture *c, struct batch *b, const struct site *s
 /* The sites from `first` on of one file that mean `what`. */
 static int attach_file(struct capture *c, const struct site_list *l, int first, int file, int what, struct batch *b)
 {
-	char path[64];
 	int err = 0;
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", l->files[file].fd);
-	b->path = path;
+	snprintf(b->path, sizeof(b->path), "/proc/self/fd/%d", l->files[file].fd);
 	b->what = what;
 	b->n = 0;
 	b->program = capture__find_program(c, what == PROBE_ALLOC ? "alloc__call" : "frame__mark");

@@ -183,7 +183,7 @@ static void json_char(struct str *s, const char *p, size_t len, u32 cp)
 void json__string(struct str *s, const char *src, size_t n)
 {
 	size_t in = 0, len;
-	u32 cp;
+	u32 cp = 0;
 
 	str__add_n(s, "\"", 1);
 	while (in < n) {

@@ -127,13 +127,11 @@ int syscall__nr(u16 id)
 
 u16 syscall__id(int nr)
 {
-	u16 id;
-
 	if (nr < 0 || nr >= SYS_RAW)
 		return SYS_NONE;
-	for (id = 1; id < ARRAY_SIZE(rows); id++)
+	for (size_t id = 1; id < ARRAY_SIZE(rows); id++)
 		if (rows[id].name && rows[id].nr == nr)
-			return id;
+			return (u16)id;
 	return (u16)(SYS_RAW | nr);
 }
 
