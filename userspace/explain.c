@@ -12,6 +12,7 @@
 
 #define DELAY_NS      (200 * NSEC_PER_MSEC) /* after which no record of a frame is still to come */
 #define STALE_NS      (60 * NSEC_PER_SEC)   /* a stream that shows nothing for so long holds up no memory */
+#define ABSURD_NS     (1ULL << 55)          /* 1.1 years */
 #define PENDING_MAX   256u
 #define BASELINES_MAX 32u
 
@@ -190,6 +191,12 @@ static int explain_parts(struct explain *x, const struct model *m, const struct 
 	return x->sentence.oom ? -ENOMEM : 0;
 }
 
+static void add_saturated(s64 *sum, s64 excess_ns)
+{
+	if (excess_ns > 0 && __builtin_add_overflow(*sum, excess_ns, sum))
+		*sum = INT64_MAX;
+}
+
 static int add_to_report(struct explain *x)
 {
 	const struct verdict *v = &x->verdict;
@@ -204,9 +211,19 @@ static int add_to_report(struct explain *x)
 		r->unsure += v->unsure;
 		r->over_budget_ns += duration - v->budget_ns;
 		for (u32 i = 0; i < v->n_parts; i++)
-			r->excess_ns[v->parts[i].cause] += max(v->parts[i].excess_ns, (s64)0);
+			add_saturated(&r->excess_ns[v->parts[i].cause], v->parts[i].excess_ns);
 	}
 	return histogram__add(&x->durations, duration) ?: v->slow ? patterns__add(&x->patterns, v) : 0;
+}
+
+/* Only a damaged recording has it: told and counted, not explained. */
+static int add_absurd(struct explain *x)
+{
+	str__clear(&x->sentence);
+	str__add(&x->sentence, "unsure, longer than a year: its times cannot be right");
+	x->verdict.unsure = true;
+	x->verdict.sentence = x->verdict.slow ? x->sentence.s : NULL;
+	return add_to_report(x);
 }
 
 static int evaluate(struct explain *x, struct model *m, const struct frame *f)
@@ -226,12 +243,14 @@ static int evaluate(struct explain *x, struct model *m, const struct frame *f)
 	v->unsure = v->frame.lost || v->forgotten;
 	v->warm_up = !baseline__warm(s->baseline);
 	v->typical_ns = baseline__typical(s->baseline);
+	s->last = f->end;
+	if (f->end - f->start > ABSURD_NS)
+		return add_absurd(x);
 	err = tree__build(&x->tree, &x->timeline, m, f->tid, f->start, f->end, wanted(x, v));
 	if (!err && wanted(x, v))
 		err = explain_parts(x, m, s);
 	if (!err)
 		err = add_to_report(x);
-	s->last = f->end;
 	return err ? err : baseline__push(s->baseline, &x->tree, !v->slow && !v->unsure);
 }
 

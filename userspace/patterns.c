@@ -103,7 +103,8 @@ int patterns__add(struct patterns *p, const struct verdict *v)
 	if (e->p.count > 1)
 		add_interval(e, v->frame.end - min(e->p.last, v->frame.end));
 	e->p.last = v->frame.end;
-	e->p.excess_ns += max(v->parts[0].excess_ns, (s64)0);
+	if (v->parts[0].excess_ns > 0 && __builtin_add_overflow(e->p.excess_ns, v->parts[0].excess_ns, &e->p.excess_ns))
+		e->p.excess_ns = INT64_MAX;
 	if (duration > e->p.worst_ns) {
 		e->p.worst_ns = duration;
 		e->p.worst_frame = v->frame.number;
