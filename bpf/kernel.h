@@ -154,6 +154,7 @@ struct io_rw {
 struct io_cqe {
 	u64 user_data;
 	s32 res;
+	int fd; /* until the request completes */
 };
 
 struct io_uring_cqe {
@@ -164,6 +165,7 @@ struct io_uring_cqe {
 struct io_kiocb {
 	struct file *file;
 	u8 opcode;
+	u64 flags;
 	struct io_cqe cqe;
 };
 

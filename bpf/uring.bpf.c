@@ -35,6 +35,20 @@ static __always_inline bool is_rw(u8 op)
 	return op == 1 || op == 2 || op == 4 || op == 5 || op == 22 || op == 23;
 }
 
+#define REQ_F_FIXED_FILE 1 /* include/linux/io_uring_types.h: fd is an index into the ring's own files */
+
+/* v5.19 6bf9c47a3989: a request has its file only when it is issued, after this tracepoint. NULL for a file that the
+ * ring has registered: io_uring_complete tells which. */
+static __always_inline struct file *file_of(struct task_struct *task, struct io_kiocb *req)
+{
+	struct file *file = NULL;
+
+	bpf_core_read(&file, sizeof(file), &req->file);
+	if (file || !bpf_core_field_exists(req->cqe) || req->flags & REQ_F_FIXED_FILE)
+		return file;
+	return file__of_fd(task, req->cqe.fd);
+}
+
 SEC("?tp_btf/io_uring_submit_req")
 int file__uring_submit(u64 *ctx)
 {
@@ -44,7 +58,7 @@ int file__uring_submit(u64 *ctx)
 	struct request r = {};
 	struct file_id id = {};
 	struct ev_uring_submit *e;
-	struct file *file = NULL;
+	struct file *file;
 	u64 key = (u64)req, bytes = 0;
 
 	if (!traced(task))
@@ -58,7 +72,7 @@ int file__uring_submit(u64 *ctx)
 		r.offset = BPF_CORE_READ(rw, kiocb.ki_pos);
 		bytes = BPF_CORE_READ(rw, len);
 	}
-	bpf_core_read(&file, sizeof(file), &req->file);
+	file = file_of(task, req);
 	if (file && file__identify(file, &id)) {
 		path__tell(file, &id, NULL, task->pid);
 		r.ino = id.ino;
@@ -82,6 +96,20 @@ int file__uring_submit(u64 *ctx)
 	return 0;
 }
 
+/* the file of a request whose submission did not know it */
+static __always_inline void identify_late(struct io_kiocb *req, struct request *r)
+{
+	struct file_id id = {};
+	struct file *file = NULL;
+
+	bpf_core_read(&file, sizeof(file), &req->file);
+	if (!file || !file__identify(file, &id))
+		return;
+	path__tell(file, &id, NULL, r->tid);
+	r->ino = id.ino;
+	r->dev = id.dev;
+}
+
 SEC("?tp_btf/io_uring_complete")
 int file__uring_complete(u64 *ctx)
 {
@@ -92,6 +120,8 @@ int file__uring_complete(u64 *ctx)
 
 	if (!r)
 		return 0; /* not the game's, or submitted before we came */
+	if (!r->ino)
+		identify_late((void *)key, r);
 	if (opt.uring_complete_has_cqe)
 		ret = ((struct io_uring_cqe *)ctx[2])->res;
 	else
