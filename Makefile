@@ -62,9 +62,18 @@ $(SKEL): $(O)/redframe.bpf.o
 $(O)/examples/hitches: $(wildcard examples/hitches/*.c examples/hitches/*.h) probes/redframe.h | $(O)/.needs
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -O2 -g -fomit-frame-pointer -Iprobes -o $@ $(filter %.c,$^) -lpthread -lm
-$(O)/bench/%: bench/%.c
+
+# ---- what it costs ----
+$(O)/bench/workload: bench/workload.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -O2 -g -o $@ $< -lpthread
+$(O)/bench/limits.bpf.o: bench/limits.bpf.c bpf/kernel.h
+	@mkdir -p $(@D)
+	$(CLANG) -O2 -g -Wall -target bpf -mcpu=v3 -D__TARGET_ARCH_$(BPF_ARCH) -Ibpf -c -o $@ $<
+$(O)/bench/limits.skel.h: $(O)/bench/limits.bpf.o
+	$(BPFTOOL) gen skeleton $< name limits_bpf > $@
+$(O)/bench/limits: bench/limits.c $(O)/bench/limits.skel.h $(O)/libredframe.a
+	$(CC) $(ALL_CFLAGS) -iquote $(O)/bench -o $@ $< $(O)/libredframe.a $(LIBS)
 
 # ---- to see what it does ----
 demo:
@@ -147,8 +156,8 @@ fuzz: $(FUZZ:%=$(O)/fuzz/%)
 		-artifact_prefix=$$f- $$f.corpus || exit 1; done
 
 # ---- elsewhere ----
-bench: all
-	@O='$(O)' bench/run
+bench: all $(O)/bench/workload $(O)/bench/limits
+	@bench/run $(O) README.md
 install: $(O)/redframe
 	install -Dm755 $(O)/redframe $(DESTDIR)$(PREFIX)/bin/redframe
 	install -Dm644 probes/redframe.h $(DESTDIR)$(PREFIX)/include/redframe.h

@@ -26,18 +26,41 @@ bool file__identify(struct file *file, struct file_id *id)
 	bpf_core_read(&id->dev, sizeof(id->dev), &sb->s_dev);
 	id->generation = BPF_CORE_READ(inode, i_generation);
 	id->mode = BPF_CORE_READ(inode, i_mode);
-	id->pos = BPF_CORE_READ(file, f_pos);
 	return true;
 }
 
-static __always_inline bool identify_fd(struct call *c, u32 fd, struct file_id *id)
+/* A game reads one file many times in a row: then the rest of the inode is known. The number is looked at again, since
+ * another inode may have come to lie at the address. */
+static __always_inline bool seen(struct thread_state *st, struct file *file, struct inode **inode, struct file_id *id)
+{
+	u64 ino = 0;
+
+	bpf_core_read(inode, sizeof(*inode), &file->f_inode);
+	if ((u64)*inode != st->seen_inode)
+		return false;
+	bpf_core_read(&ino, sizeof(ino), &(*inode)->i_ino);
+	if (ino != st->seen_ino)
+		return false;
+	id->ino = ino;
+	id->dev = st->seen_dev;
+	id->mode = st->seen_mode;
+	return true;
+}
+
+/* The open file, its id filled in and its path told; NULL where fd is none. */
+static __always_inline struct file *identify_fd(struct call *c, u32 fd, struct file_id *id)
 {
 	struct file *file = file__of_fd(c->task, fd);
+	struct inode *inode = NULL;
 
-	if (!file || !file__identify(file, id))
-		return false;
+	if (!file || seen(c->st, file, &inode, id))
+		return file;
+	if (!file__identify(file, id))
+		return NULL;
 	path__tell(file, id, c->st, c->task->pid);
-	return true;
+	c->st->seen_inode = c->st->seen_ino == id->ino ? (u64)inode : 0;
+	c->st->seen_mode = id->mode;
+	return file;
 }
 
 void file__enter(struct task_struct *task, struct thread_state *st, struct pt_regs *regs, u8 handler)
@@ -58,9 +81,9 @@ void file__enter(struct task_struct *task, struct thread_state *st, struct pt_re
 }
 
 /* Where the call began to read: from the position after it for the calls that use the file's own. */
-static __always_inline u64 offset_of(struct pt_regs *regs, u8 handler, struct file_id *id, s64 ret)
+static __always_inline u64 offset_of(struct pt_regs *regs, u8 handler, struct file *file, struct file_id *id, s64 ret)
 {
-	u64 pos = id->pos, at = 0;
+	u64 pos = 0, at = 0;
 
 	if ((id->mode & S_IFMT) != S_IFREG)
 		return FILE_NO_OFFSET;
@@ -74,6 +97,8 @@ static __always_inline u64 offset_of(struct pt_regs *regs, u8 handler, struct fi
 		if (at && bpf_probe_read_user(&pos, sizeof(pos), (void *)at))
 			return FILE_NO_OFFSET;
 	}
+	if (!at)
+		bpf_core_read(&pos, sizeof(pos), &file->f_pos);
 	return ret > 0 ? pos - ret : pos;
 }
 
@@ -83,16 +108,17 @@ static __always_inline int data(struct call *c, struct pt_regs *regs, u8 handler
 	s32 fd = handler == HANDLE_SENDFILE ? REGS_ARG1(regs) : REGS_ARG0(regs);
 	struct file_id id = {};
 	struct ev_file_read *e;
+	struct file *file;
 
 	_Static_assert(sizeof(struct ev_file_read) == sizeof(struct ev_file_write), "one layout for both");
-	identify_fd(c, fd, &id);
+	file = identify_fd(c, fd, &id);
 	e = reserve(file_read);
 	if (!e)
 		return lost(CLASS_FILE);
 	*e = (struct ev_file_read){
 		HDR_SIZED(read ? EV_FILE_READ : EV_FILE_WRITE, c->ts, c->task->pid, sizeof(*e)),
 		.dur = c->dur,
-		.offset = offset_of(regs, handler, &id, c->ret),
+		.offset = offset_of(regs, handler, file, &id, c->ret),
 		.cold = c->task->ioac.read_bytes - c->st->call_cold,
 		.ino = id.ino,
 		.ret = c->ret,

@@ -34,6 +34,7 @@ struct thread_state {
 	u64 lock_words;  /* futex: what the word, and the word at +4, held when the wait began */
 	u64 lock_owners; /* futex: the words at +8 and +16 */
 	u64 call_was;    /* brk: the old end; mmap and close: see their handlers */
+	u64 seen_inode;  /* struct inode * of the file that was looked at last; 0: not sure */
 	u64 seen_ino;    /* the file whose path was looked up last */
 	u32 seen_dev;
 	u32 waker;     /* who made it runnable last */
@@ -51,7 +52,7 @@ struct thread_state {
 	u32 close_dev;
 	u64 close_ino;
 	u32 close_mode;
-	u32 pad;
+	u32 seen_mode;
 };
 
 struct ring {
@@ -133,7 +134,6 @@ struct file_id {
 	u32 dev;
 	u32 generation;
 	u32 mode;
-	s64 pos;
 };
 /* bpf/file.bpf.c */
 bool file__identify(struct file *file, struct file_id *id) __hidden;

@@ -108,6 +108,9 @@ static void find_sites(struct session *s)
 	s->have_frames = n > 0;
 	if (n <= 0 && strcmp(o->frame, "none"))
 		session__note(s, 2, CLASS_FRAME, "no frame source found: %s", why);
+	else if (why[0])
+		session__note(s, 0, CLASS_FRAME, "frames: %s", why);
+	why[0] = 0;
 	sites__markers(&s->sites, s->target.tgid, why, sizeof(why));
 	why[0] = 0;
 	if (allocs) {
@@ -218,6 +221,7 @@ static int launch(struct session *s)
 
 int session__attach(struct session *s, int fd)
 {
+	u64 ts;
 	int err;
 
 	err = recording__create(&s->out, fd, clock_boot_ns());
@@ -236,9 +240,13 @@ int session__attach(struct session *s, int fd)
 		log_err("cannot trace here: %s; 'redframe doctor' says what to mend", errstr(err));
 		return EXIT_CANNOT_TRACE;
 	}
+	s->attach_ns = clock_boot_ns() - s->start;
 	/* the events are on: what /proc says now cannot be older than the first of them */
 	write_startup(s);
+	ts = clock_boot_ns();
 	capture__attach_sites(s->capture, &s->sites, 0);
+	s->attach_ns += clock_boot_ns() - ts;
+	meta__info(&s->out, s->start, "session.attach_ms", "%.1f", s->attach_ns / 1e6);
 	if (!target__alive(&s->target)) {
 		log_err("%s (%u) ended while redframe attached", s->target.name, s->target.tgid);
 		return EXIT_NO_TARGET;
@@ -447,6 +455,7 @@ int session__finish(struct session *s)
 	s->scout = NULL;
 	s->stop = clock_boot_ns();
 	capture__detach(s->capture);
+	meta__info(&s->out, s->stop, "session.detach_ms", "%.1f", (clock_boot_ns() - s->stop) / 1e6);
 	drain__pass(&s->drain); /* what is still in the ring */
 	write_cost(s, clock_boot_ns());
 	meta__clock(&s->out);

@@ -31,6 +31,7 @@ struct session {
 	struct drain drain;
 	struct scout *scout;
 	u64 start, stop; /* ns, BOOTTIME */
+	u64 attach_ns;	 /* what attaching took, without the search for probe sites */
 	enum session_end end;
 	int signal_fd;
 	u32 notes;
