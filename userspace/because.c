@@ -261,6 +261,15 @@ static u32 add_cpu_wait(const struct tree *tree, struct node *n, const struct pi
 	return tally__top(&here, NULL);
 }
 
+/* Where the function begins, else the file's mapping. */
+static u64 code_at(const struct model *m, u64 ip)
+{
+	const struct symbol *sym = model__symbol(m, ip);
+	const struct mapping *map = sym ? NULL : model__mapping(m, ip);
+
+	return sym ? sym->addr : map ? map->start : ip;
+}
+
 /* Samples are taken in the timer's interrupt: what lies in one tells of the code that it interrupted. */
 static void add_samples(const struct tree *tree, u32 parent, const struct line *l, const struct piece *p)
 {
@@ -272,15 +281,11 @@ static void add_samples(const struct tree *tree, u32 parent, const struct line *
 		return;
 	for (u32 i = fifo__after(f, p->start ? p->start - 1 : 0); i < f->n; i++) {
 		const struct sample *s = fifo__at(f, i);
-		const struct symbol *sym;
 
 		if (s->ts >= p->end)
 			break;
-		if (s->kernel && p->cause == CAUSE_INTERRUPT)
-			continue;
-		sym = model__symbol(tree->m, s->ip);
 		n->samples++;
-		tally__add(&n->code, sym ? sym->addr : s->ip, 1);
+		tally__add(&n->code, code_at(tree->m, s->ip), 1);
 	}
 }
 
@@ -374,7 +379,7 @@ static int account_piece(struct tree *tree, u32 parent, const struct line *l, u3
 	tree->lost |= !depth && p->lost;
 	if (tree->detail && p->cause == CAUSE_CPU_WAIT)
 		had = add_cpu_wait(tree, n, p);
-	if (tree->detail && l && (p->cause == CAUSE_CODE || p->cause == CAUSE_INTERRUPT))
+	if (tree->detail && l && p->code)
 		add_samples(tree, parent, l, p);
 	if (tree->detail && !depth)
 		err = add_moment(tree, p, node, had);

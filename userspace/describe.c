@@ -109,11 +109,16 @@ static const char *unexplained_reason(const struct node *n)
 static int describe_code(struct part *p, struct arena *a, const struct model *m, const struct node *n)
 {
 	u64 hits, top = tally__top(&n->code, &hits);
+	const struct mapping *map = model__mapping(m, top);
+	const char *base = map && map->path ? strrchr(map->path, '/') : NULL;
 	char name[256];
 
-	if (!n->samples || !function__name(m, top, name, sizeof(name)))
+	if (n->samples && function__name(m, top, name, sizeof(name)))
+		p->what = p->where = arena__text(a, name);
+	else if (n->samples && base)
+		p->what = arena__text(a, base + 1);
+	else
 		return 0;
-	p->what = p->where = arena__text(a, name);
 	p->detail = arena__fmt(a, "%llu of %u samples", (unsigned long long)hits, n->samples);
 	return p->what && p->detail ? 0 : -ENOMEM;
 }

@@ -15,6 +15,7 @@ struct piece {
 	const struct span *span; /* the innermost; NULL: none */
 	enum phase phase;
 	enum cause cause;
+	bool code; /* running, and nothing but interrupts covers it: what they interrupted is user code */
 	bool lost; /* records were lost here */
 };
 
