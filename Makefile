@@ -8,6 +8,8 @@ CLANG   ?= clang
 BPFTOOL ?= $(shell command -v bpftool || echo /usr/sbin/bpftool)
 CFLAGS  ?= -O2 -g
 JOBS    ?= $(shell nproc)
+# make V=1 shows the commands
+Q       := $(if $(V),,@)
 VERSION := $(shell cat VERSION)
 
 ARCH    := $(shell uname -m)
@@ -39,7 +41,8 @@ deps:
 	@scripts/deps
 
 $(O)/redframe: $(O)/obj/userspace/main.o $(O)/libredframe.a
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+	@echo "  LD    $@"
+	$Q$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 $(O)/libredframe.a: $(OBJ)
 	@rm -f $@
@@ -47,21 +50,26 @@ $(O)/libredframe.a: $(OBJ)
 
 $(O)/obj/%.o: %.c | $(SKEL)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+	@echo "  CC    $<"
+	$Q$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 # ---- the kernel side: one object per event class, linked, one skeleton ----
 $(O)/bpf/%.bpf.o: bpf/%.bpf.c | $(O)/.needs
 	@mkdir -p $(@D)
-	$(CLANG) -O2 -g -Wall -Wextra -Wno-unused-parameter -Wno-visibility -target bpf -mcpu=v3 -D__TARGET_ARCH_$(BPF_ARCH) -Ibpf -MMD -MP -c -o $@ $<
+	@echo "  BPF   $<"
+	$Q$(CLANG) -O2 -g -Wall -Wextra -Wno-unused-parameter -Wno-visibility -target bpf -mcpu=v3 -D__TARGET_ARCH_$(BPF_ARCH) -Ibpf -MMD -MP -c -o $@ $<
 $(O)/redframe.bpf.o: $(BPF_OBJ)
-	$(BPFTOOL) gen object $@ $^
+	@echo "  BPFLD $@"
+	$Q$(BPFTOOL) gen object $@ $^
 $(SKEL): $(O)/redframe.bpf.o
-	$(BPFTOOL) gen skeleton $< name redframe_bpf > $@
+	@echo "  SKEL  $@"
+	$Q$(BPFTOOL) gen skeleton $< name redframe_bpf > $@
 
 # without frame pointers, as games are
 $(O)/examples/hitches: $(wildcard examples/hitches/*.c examples/hitches/*.h) probes/redframe.h | $(O)/.needs
 	@mkdir -p $(@D)
-	$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -O2 -g -fomit-frame-pointer -Iprobes -o $@ $(filter %.c,$^) -lpthread -lm
+	@echo "  LD    $@"
+	$Q$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -O2 -g -fomit-frame-pointer -Iprobes -o $@ $(filter %.c,$^) -lpthread -lm
 
 # ---- what it costs ----
 $(O)/bench/workload: bench/workload.c
@@ -69,7 +77,8 @@ $(O)/bench/workload: bench/workload.c
 	$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -O2 -g -o $@ $< -lpthread
 $(O)/bench/limits.bpf.o: bench/limits.bpf.c bpf/kernel.h
 	@mkdir -p $(@D)
-	$(CLANG) -O2 -g -Wall -target bpf -mcpu=v3 -D__TARGET_ARCH_$(BPF_ARCH) -Ibpf -c -o $@ $<
+	@echo "  BPF   $<"
+	$Q$(CLANG) -O2 -g -Wall -target bpf -mcpu=v3 -D__TARGET_ARCH_$(BPF_ARCH) -Ibpf -c -o $@ $<
 $(O)/bench/limits.skel.h: $(O)/bench/limits.bpf.o
 	$(BPFTOOL) gen skeleton $< name limits_bpf > $@
 $(O)/bench/limits: bench/limits.c $(O)/bench/limits.skel.h $(O)/libredframe.a
@@ -98,10 +107,12 @@ SAN   := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-
 
 $(O)/tests/%: tests/unit/%.c $(TEST_LIB) $(TEST_HDR) $(O)/libredframe.a
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -Itests -o $@ $< $(TEST_LIB) $(O)/libredframe.a -lcmocka $(LIBS)
+	@echo "  LD    $@"
+	$Q$(CC) $(ALL_CFLAGS) -Itests -o $@ $< $(TEST_LIB) $(O)/libredframe.a -lcmocka $(LIBS)
 $(O)/san/obj/%.o: %.c | $(SKEL)
 	@mkdir -p $(@D)
-	@$(CC) $(ALL_CFLAGS) -O1 $(SAN) -MMD -MP -c -o $@ $<
+	@echo "  SAN   $<"
+	$Q$(CC) $(ALL_CFLAGS) -O1 $(SAN) -MMD -MP -c -o $@ $<
 $(O)/san/libredframe.a: $(SRC:%.c=$(O)/san/obj/%.o)
 	@rm -f $@
 	@$(AR) rcs $@ $^
@@ -114,7 +125,8 @@ $(O)/tests/test_hitches $(O)/san/tests/test_hitches: | $(O)/examples/hitches
 # on the running kernel
 $(O)/live/%: tests/live/%.c $(LIVE_LIB) $(TEST_LIB) $(TEST_HDR) $(wildcard tests/live/*.h) $(O)/libredframe.a
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -Itests -o $@ $< $(LIVE_LIB) $(TEST_LIB) $(O)/libredframe.a -lcmocka $(LIBS)
+	@echo "  LD    $@"
+	$Q$(CC) $(ALL_CFLAGS) -Itests -o $@ $< $(LIVE_LIB) $(TEST_LIB) $(O)/libredframe.a -lcmocka $(LIBS)
 
 test:
 	@scripts/deps build test
@@ -136,7 +148,8 @@ check-format: # the lists in *.def are tables, laid out by hand
 check-static: $(patsubst %.c,$(O)/tidy/%.ok,$(wildcard userspace/*.c probes/*.c exporters/*.c))
 $(O)/tidy/%.ok: %.c .clang-tidy | $(SKEL)
 	@mkdir -p $(@D)
-	@clang-tidy --quiet --warnings-as-errors='*' $< -- $(subst -iquote $(O),-isystem $(O),$(ALL_CFLAGS)) -MMD -MF $(@:.ok=.d) -MT $@ 2>$@.log || { cat $@.log; exit 1; }
+	@echo "  TIDY  $<"
+	$Qclang-tidy --quiet --warnings-as-errors='*' $< -- $(ALL_CFLAGS) -MMD -MF $(@:.ok=.d) -MT $@ 2>$@.log || { cat $@.log; exit 1; }
 	@touch $@
 
 # ---- fuzzing: every tests/fuzz/fuzz_*.c under libFuzzer with the sanitizers, seeded with the golden recordings ----
