@@ -16,3 +16,8 @@ $(O)/live/targets/%: tests/live/targets/%.c tests/live/targets/target.h probes/r
 $(O)/live/targets/%: tests/live/targets/%.cc tests/live/targets/target.h
 	@mkdir -p $(@D)
 	$(CXX) -Wall -Wextra -O1 -g -o $@ $< -lpthread
+
+# as many real games as are installed
+.PHONY: test-games
+test-games: $(O)/redframe $(O)/live/targets/count_calls
+	@O='$(O)' tests/games/run
