@@ -226,6 +226,17 @@ static int add_absurd(struct explain *x)
 	return add_to_report(x);
 }
 
+/* A frame limiter hits its mark to some microseconds only: half of a game's frames at "60fps" are longer than 16.667 ms,
+ * and nobody sees it. The automatic budget has its own room. */
+#define JITTER_PERCENT 5
+
+static bool is_slow(const struct explain *x, u64 duration, u64 budget)
+{
+	if (x->options.from == BUDGET_OPTION)
+		budget += budget * JITTER_PERCENT / 100;
+	return budget && duration > budget;
+}
+
 static int evaluate(struct explain *x, struct model *m, const struct frame *f)
 {
 	struct stream *s = stream_of(x, f->stream->id);
@@ -236,7 +247,7 @@ static int evaluate(struct explain *x, struct model *m, const struct frame *f)
 		return -ENOMEM;
 	arena__reset(&x->arena);
 	*v = (struct verdict){.frame = *f, .budget_ns = budget_of(x, s)};
-	v->slow = v->budget_ns && f->end - f->start > v->budget_ns;
+	v->slow = is_slow(x, f->end - f->start, v->budget_ns);
 	memset(v->frame.lost_class, 0, sizeof(v->frame.lost_class));
 	v->frame.lost = model__lost_in(m, f->start, f->end, v->frame.lost_class);
 	v->forgotten = f->start < x->timeline.cut;

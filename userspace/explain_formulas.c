@@ -11,7 +11,7 @@ const char explain_formulas[] =
 	"0.1 % low      1 / mean duration of the ceil(n / 1000) longest frames, in fps\n"
 	"budget auto    max(1.5 × m, m + 2 ms), m = median of the stream's last 120 frames before this one;\n"
 	"               none until there are 5\n"
-	"slow           duration > budget\n"
+	"slow           duration > budget; of one that --budget sets, by more than 5 %: a limiter's jitter is none\n"
 	"over budget    sum over slow frames of duration - budget\n"
 	"typical        median over the normal frames among the stream's last 120; normal: neither slow nor with "
 	"records\n"
