@@ -8,6 +8,7 @@
  *   malloc  malloc, one write, free
  *   lock    a wait on a glibc mutex: the waiter sleeps in the kernel, the owner is known, and lets go
  *   pread   4 KiB from a warm file
+ *   threads 20 threads that sleep 1 ms again and again
  *
  * A line for each phase: its name, ns/op, operations, and of lock how many of them really slept.
  */
@@ -245,6 +246,33 @@ static void run_pread(struct result *res)
 	close(fd);
 }
 
+/* ---- threads: not an event, but something of a game's size to attach to ---- */
+
+#define THREADS 20
+
+static void *doze(void *arg)
+{
+	struct result *res = arg;
+	long i;
+
+	for (i = 0; i < res->ops / THREADS; i++)
+		usleep(1000);
+	return NULL;
+}
+
+static void run_threads(struct result *res)
+{
+	pthread_t t[THREADS];
+	int i;
+
+	res->ns = now_ns();
+	for (i = 0; i < THREADS; i++)
+		t[i] = start_thread(doze, res);
+	for (i = 0; i < THREADS; i++)
+		pthread_join(t[i], NULL);
+	res->ns = now_ns() - res->ns;
+}
+
 /* ---- the phases ---- */
 
 static const struct phase {
@@ -257,12 +285,13 @@ static const struct phase {
 	{"malloc", run_malloc, 2000000},
 	{"lock", run_lock, 100000},
 	{"pread", run_pread, 400000},
+	{"threads", run_threads, 40000},
 };
 #define PHASES (sizeof(phases) / sizeof(phases[0]))
 
 static const char help[] =
 	"workload [--scale X] [--ready] [PHASE…]\n"
-	"  PHASE…     switch fault malloc lock pread (default: all)\n"
+	"  PHASE…     switch fault malloc lock pread threads (default: all)\n"
 	"  --scale X  times the usual number of operations\n"
 	"  --ready    before each phase print \"ready PHASE\" and wait for a byte on standard input or\n"
 	"             SIGUSR1, so that a tracer can attach first\n";

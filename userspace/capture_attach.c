@@ -47,14 +47,13 @@ static int keep_link(struct capture *c, struct bpf_link *link, int what)
 	return link ? keep(c, (struct link){.link = link, .fd = -1, .what = what}) : -errno;
 }
 
-static int attach_per_cpu(struct capture *c, struct program *p, u64 config, u64 period, bool frequency)
+static int attach_per_cpu(struct capture *c, struct program *p, u64 config, u64 period)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
 		.size = sizeof(attr),
 		.config = config,
 		.sample_period = period,
-		.freq = frequency,
 	};
 	int attached = 0, err = 0;
 
@@ -79,11 +78,11 @@ static int attach_per_cpu(struct capture *c, struct program *p, u64 config, u64 
 static int attach_program(struct capture *c, struct program *p)
 {
 	if (!strcmp(p->name, "fault__minor"))
-		return attach_per_cpu(c, p, PERF_COUNT_SW_PAGE_FAULTS_MIN, 1, false);
+		return attach_per_cpu(c, p, PERF_COUNT_SW_PAGE_FAULTS_MIN, 1);
 	if (!strcmp(p->name, "fault__major"))
-		return attach_per_cpu(c, p, PERF_COUNT_SW_PAGE_FAULTS_MAJ, 1, false);
+		return attach_per_cpu(c, p, PERF_COUNT_SW_PAGE_FAULTS_MAJ, 1);
 	if (!strcmp(p->name, "sample__tick"))
-		return attach_per_cpu(c, p, PERF_COUNT_SW_CPU_CLOCK, c->o.sample_hz, true);
+		return attach_per_cpu(c, p, PERF_COUNT_SW_CPU_CLOCK, NSEC_PER_SEC / c->o.sample_hz);
 	return keep_link(c, bpf_program__attach(p->prog), -1);
 }
 

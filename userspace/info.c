@@ -161,7 +161,13 @@ static void add_kinds(struct str *s, const struct model_stats *stats)
 	str__add(s, "]");
 }
 
-static void add_cost(struct str *s, const struct look *l)
+/* ms that the session measured of itself; 0 in a recording that does not have it */
+static double figure(const struct model *m, const char *key)
+{
+	return strtod(model__info(m, key) ?: "0", NULL);
+}
+
+static void add_cost(struct str *s, const struct look *l, const struct model *m)
 {
 	const struct ev_cost *c = &l->cost;
 
@@ -171,9 +177,10 @@ static void add_cost(struct str *s, const struct look *l)
 	}
 	str__fmt(s,
 		", \"cost\": {\"cpu_ms\": %.3f, \"bytes\": %llu, \"records\": %llu, \"wakeups\": %llu, "
-		"\"ring_used_max\": %llu, \"rss_max\": %llu}",
+		"\"ring_used_max\": %llu, \"rss_max\": %llu, \"attach_ms\": %.1f, \"detach_ms\": %.1f}",
 		(double)c->cpu_ns / 1e6, (unsigned long long)c->bytes, (unsigned long long)c->records,
-		(unsigned long long)c->wakeups, (unsigned long long)l->ring_used_max, (unsigned long long)l->rss_max);
+		(unsigned long long)c->wakeups, (unsigned long long)l->ring_used_max, (unsigned long long)l->rss_max,
+		figure(m, "session.attach_ms"), figure(m, "session.detach_ms"));
 }
 
 static const char *severity_name(u32 severity)
@@ -223,7 +230,7 @@ static void make_json(struct str *s, const struct facts *f)
 	add_kinds(s, stats);
 	add_streams(s, f->m);
 	add_notes(s, f->m);
-	add_cost(s, f->look);
+	add_cost(s, f->look, f->m);
 	str__fmt(s,
 		", \"file\": {\"record_bytes\": %llu, \"cut_bytes\": %llu, \"unknown_records\": %llu, "
 		"\"malformed_records\": "
@@ -322,9 +329,12 @@ static void say_cost(struct str *s, const struct facts *f)
 
 	if (!c->hdr.kind)
 		return;
-	str__fmt(s, "\ncost       %.1f %% of one CPU, %s written, ring at most %s full, %s of memory\n",
+	str__fmt(s,
+		"\ncost       %.1f %% of one CPU, %s written, ring at most %s full, %s of memory; attached in %.0f ms, "
+		"detached in %.0f ms\n",
 		secs > 0 ? (double)c->cpu_ns / 1e7 / secs : 0, fmt__bytes(bytes, sizeof(bytes), c->bytes),
-		fmt__bytes(ring, sizeof(ring), f->look->ring_used_max), fmt__bytes(rss, sizeof(rss), f->look->rss_max));
+		fmt__bytes(ring, sizeof(ring), f->look->ring_used_max), fmt__bytes(rss, sizeof(rss), f->look->rss_max),
+		figure(f->m, "session.attach_ms"), figure(f->m, "session.detach_ms"));
 }
 
 static void make_text(struct str *s, const struct facts *f)
