@@ -113,6 +113,8 @@ u32 live__tid(const struct live *l, long long nstid);
 /* record of kind after position *at, which is moved behind it; NULL at the end */
 const struct live_event *live__next(const struct live *l, size_t *at, u8 kind);
 #define live__each(l, at, e, kind) for (size_t at = 0; ((e) = live__next(l, &at, kind));)
+/* the number that the real trace processor answers for this trace; it is fetched by tests/tp/get */
+long long live__query(struct live *l, const char *trace, const char *sql);
 /* programs of redframe that are loaded in the kernel now */
 int live__programs_loaded(void);
 /* a text record's tail */

@@ -206,6 +206,21 @@ static u64 lost_records(const struct live *l)
 	return n;
 }
 
+static void says_so_in_the_trace(struct live *l)
+{
+	char trace[160], *argv[] = {(char *)live__program(), "export", l->recording, "-o", trace, NULL};
+	int status;
+
+	snprintf(trace, sizeof(trace), "%s/lost.pftrace", l->dir);
+	free(live__output(l, &status, argv));
+	assert_int_equal(status, 0);
+	assert_int_equal(
+		live__query(l, trace, "select count(*) n from stats where severity = 'error' and value > 0"), 0);
+	assert_true(live__query(l, trace, "select count(*) n from slice where name like '%lost%'") +
+			    live__query(l, trace, "select count(*) n from counter_track where name like '%lost%'") >
+		    0);
+}
+
 /* What is recorded and what is counted as lost make the whole. */
 static void test_what_a_full_ring_loses_is_counted_to_the_last_record(void **state)
 {
@@ -243,6 +258,7 @@ static void test_what_a_full_ring_loses_is_counted_to_the_last_record(void **sta
 	assert_non_null(strstr(json, "\"lost\""));
 	assert_int_equal(strtoull(strstr(strstr(json, "\"lost\""), "\"alloc\": ") + 9, NULL, 10), lost);
 	free(json);
+	says_so_in_the_trace(&l);
 	live__free(&l);
 }
 
