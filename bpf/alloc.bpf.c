@@ -37,13 +37,23 @@ int alloc__flush(struct task_struct *task, u64 ts)
 /* An allocator's functions call each other: operator new calls malloc, realloc(NULL) does, operator delete jumps to
  * free. Only the outer call is the game's. The inner one is known by its value (size or block) and by coming either
  * from right behind the outer one's probe, or, after a jump, with the outer one's stack pointer. */
-static __always_inline bool nested(struct thread_state *st, u64 value, u64 sp, u64 caller)
+static __always_inline u64 caller_of(const struct probe_desc *p, u64 sp)
 {
-	bool inner =
-		st->nest_sp && st->nest_value == value && (sp == st->nest_sp || caller - st->nest_ip + NEAR < 2 * NEAR);
+	u64 caller = 0;
 
+	if (p->ret != ~0U)
+		bpf_probe_read_user(&caller, sizeof(caller), (void *)sp);
+	return caller;
+}
+
+static __always_inline bool nested(struct thread_state *st, const struct probe_desc *p, u64 value, u64 sp)
+{
+	u64 outer = st->nest_sp;
+
+	if (!outer)
+		return false;
 	st->nest_sp = 0;
-	return inner;
+	return st->nest_value == value && (sp == outer || caller_of(p, sp) - st->nest_ip + NEAR < 2 * NEAR);
 }
 
 static __always_inline bool may_nest(u8 fn)
@@ -87,7 +97,7 @@ int alloc__call(struct pt_regs *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	const struct probe_desc *p = probe_desc(ctx, task);
-	u64 size, old, sp, caller = 0, ts;
+	u64 size, old, sp, ts;
 	struct thread_state *st;
 	struct ev_alloc *e;
 	bool is_free, inner;
@@ -104,9 +114,7 @@ int alloc__call(struct pt_regs *ctx)
 		size *= probe_arg(ctx, &p->args[1]);
 	old = p->args[2].from ? probe_arg(ctx, &p->args[2]) : 0;
 	sp = REGS_SP(ctx) + p->ret;
-	if (p->ret != ~0U)
-		bpf_probe_read_user(&caller, sizeof(caller), (void *)sp);
-	inner = nested(st, is_free ? old : size, sp, caller);
+	inner = nested(st, p, is_free ? old : size, sp);
 	if (is_free && !old)
 		return 0;       /* free(NULL) frees nothing */
 	if (may_nest(p->sub)) { /* an inner one too: new[] calls new, which calls malloc */
@@ -121,6 +129,7 @@ int alloc__call(struct pt_regs *ctx)
 		return sum(task, st, size, is_free, ts);
 	if (is_free)
 		return tell_free(task, p, old, ts);
+	stack__tell(ts, size >= opt.stack_alloc_bytes, STACK_ALLOC);
 	e = reserve(alloc);
 	if (!e)
 		return lost(CLASS_ALLOC);
@@ -128,7 +137,7 @@ int alloc__call(struct pt_regs *ctx)
 		HDR(ALLOC, alloc, ts, task->pid),
 		.size = size,
 		.addr = old,
-		.caller = caller,
+		.caller = caller_of(p, sp),
 		.fn = p->sub,
 		.site = p->site,
 	};
@@ -173,6 +182,7 @@ int memory__exit(struct call *c, struct pt_regs *regs, u8 handler)
 
 	if (handler == HANDLE_BRK && REGS_ARG0(regs) == 0)
 		return 0; /* it only asks */
+	stack__tell(c->ts, c->dur >= opt.stack_wait_ns, STACK_WAIT);
 	e = reserve(mem_call);
 	if (!e)
 		return lost(CLASS_ALLOC);
