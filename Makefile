@@ -28,7 +28,7 @@ BPF_SRC := bpf/core.bpf.c $(filter-out bpf/core.bpf.c,$(wildcard bpf/*.bpf.c))
 BPF_OBJ := $(BPF_SRC:bpf/%.bpf.c=$(O)/bpf/%.bpf.o)
 SKEL := $(O)/redframe.skel.h
 
-.PHONY: all deps demo sample test test-programs test-unit test-san test-live fuzz bench install clean check-format check-static
+.PHONY: all deps demo sample test test-programs test-unit test-san test-live fuzz bench install clean check-format check-docs check-static
 .DELETE_ON_ERROR:
 all: $(O)/redframe $(O)/examples/hitches
 
@@ -131,7 +131,7 @@ $(O)/live/%: tests/live/%.c $(LIVE_LIB) $(TEST_LIB) $(TEST_HDR) $(wildcard tests
 test:
 	@scripts/deps build test
 	@+$(MAKE) --no-print-directory -j$(JOBS) test-programs
-	@+$(RUN_TESTS) make:check-format make:check-static $(UNIT_PROGRAMS) $(SAN_PROGRAMS) --alone $(LIVE_PROGRAMS)
+	@+$(RUN_TESTS) make:check-format make:check-docs make:check-static $(UNIT_PROGRAMS) $(SAN_PROGRAMS) --alone $(LIVE_PROGRAMS)
 test-programs: all $(UNIT_PROGRAMS) $(SAN_PROGRAMS) $(LIVE_PROGRAMS)
 test-unit: $(UNIT_PROGRAMS)
 	@+$(RUN_TESTS) $^
@@ -144,6 +144,8 @@ test-live: all $(LIVE_PROGRAMS)
 # ---- the source itself ----
 check-format: # the lists in *.def are tables, laid out by hand
 	@git ls-files '*.c' '*.h' | xargs clang-format --dry-run -Werror
+check-docs: $(O)/redframe
+	@O='$(O)' scripts/check-docs
 # clang-tidy, by .clang-tidy; only what changed is looked at again
 check-static: $(patsubst %.c,$(O)/tidy/%.ok,$(wildcard userspace/*.c probes/*.c exporters/*.c))
 $(O)/tidy/%.ok: %.c .clang-tidy | $(SKEL)
