@@ -23,8 +23,8 @@ struct exporter_ops {
 	struct exporter *(*open)(int fd);
 	/* each 0 or -errno; after an error only close is called */
 	int (*event)(struct exporter *e, const struct model *m, const struct ev_hdr *rec); /* after model__event */
-	int (*frame)(struct exporter *e, const struct model *m, const struct verdict *v); /* every frame, explained;
-		comes some time after the frame's end, in order of their ends */
+	int (*frame)(struct exporter *e, const struct model *m, const struct verdict *v);  /* every frame, explained;
+		 comes some time after the frame's end, in order of their ends */
 	int (*end)(struct exporter *e, const struct model *m, const struct report *r);
 	void (*close)(struct exporter *e);
 };

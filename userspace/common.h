@@ -17,11 +17,13 @@ typedef int64_t s64;
 #include "events.h"
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+/* clang-format off */
 #define min(a, b) ({ __typeof__(a) _min_a = (a); __typeof__(b) _min_b = (b); _min_a < _min_b ? _min_a : _min_b; })
 #define max(a, b) ({ __typeof__(a) _max_a = (a); __typeof__(b) _max_b = (b); _max_a > _max_b ? _max_a : _max_b; })
+/* clang-format on */
 
 #define NSEC_PER_MSEC 1000000ULL
-#define NSEC_PER_SEC 1000000000ULL
+#define NSEC_PER_SEC  1000000000ULL
 
 /* exit statuses of every verb: interface.md; scripts rely on them */
 enum exit_status {
@@ -34,6 +36,7 @@ enum exit_status {
 };
 
 /* causes a frame's time is partitioned into; the words are the JSON words. Order is not on disk. */
+/* clang-format off */
 #define CAUSES(X) \
 	X(CODE, code) X(KERNEL, kernel) X(PAGE_FAULT, page_fault) X(LOCK_WAIT, lock_wait) X(THREAD_WAIT, thread_wait) \
 	X(FILE_READ, file_read) X(FILE_WRITE, file_write) X(FILE_META, file_meta) X(MEMORY_MAP, memory_map) \
@@ -46,6 +49,7 @@ enum cause {
 #undef X
 	CAUSE_COUNT
 };
+/* clang-format on */
 extern const char *const cause_names[CAUSE_COUNT];
 
 #endif

@@ -10,6 +10,6 @@ void log_err(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));  /* not with -q */
 void log_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));  /* not with -q */
 void log_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* with -v */
-const char *errstr(int err); /* takes errno or -errno */
+const char *errstr(int err);                                                /* takes errno or -errno */
 
 #endif

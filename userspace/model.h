@@ -17,12 +17,12 @@ struct thread {
 	char name[64]; /* valid UTF-8 */
 	bool game;     /* of the recorded process */
 	bool exited;
-	u64 born;      /* ts of the FORK; 0: it was there before */
+	u64 born; /* ts of the FORK; 0: it was there before */
 };
 
 struct process {
 	u32 tgid, parent;
-	char name[64];	  /* the main thread's, valid UTF-8 */
+	char name[64];       /* the main thread's, valid UTF-8 */
 	const char *cmdline; /* arguments NUL-separated, cmdline_len bytes; NULL where not known */
 	size_t cmdline_len;
 };
@@ -42,20 +42,20 @@ struct symbol {
 /* Frames of one process, frame source and swapchain. All USDT sites of one provider are one source (a marker may be
  * inlined in many places), every other site is its own.
  *
- * A frame runs from boundary to boundary. FRAME_MARK is one. In a stream that has FRAME_BEGIN, only BEGINs are: marks are
- * ignored, and an END matters only if no further BEGIN comes, when it closes the last frame (model__finish). In a
+ * A frame runs from boundary to boundary. FRAME_MARK is one. In a stream that has FRAME_BEGIN, only BEGINs are: marks
+ * are ignored, and an END matters only if no further BEGIN comes, when it closes the last frame (model__finish). In a
  * stream that has only ENDs, they are the boundaries.
  *
- * A present of a source that is no USDT, less than 1 ms and less than 1/8 of the usual gap (upper quartile of the last 31)
- * after the one before, is the same frame seen twice: counted in `doubled`, no boundary. */
+ * A present of a source that is no USDT, less than 1 ms and less than 1/8 of the usual gap (upper quartile of the last
+ * 31) after the one before, is the same frame seen twice: counted in `doubled`, no boundary. */
 struct frame_stream {
-	u32 id;	   /* 0, 1, … in order of appearance */
-	u32 tid;   /* presents; the latest where it moves between threads */
-	u32 site;  /* INFO probe.<site> */
-	u64 stream; /* swapchain, display, surface */
-	u32 count; /* finished frames */
+	u32 id;         /* 0, 1, … in order of appearance */
+	u32 tid;        /* presents; the latest where it moves between threads */
+	u32 site;       /* INFO probe.<site> */
+	u64 stream;     /* swapchain, display, surface */
+	u32 count;      /* finished frames */
 	u64 open_since; /* start of the frame that is not finished yet; 0: none */
-	u64 doubled; /* presents that were the one before, seen again */
+	u64 doubled;    /* presents that were the one before, seen again */
 };
 
 struct frame {
@@ -64,14 +64,14 @@ struct frame {
 	const struct frame_stream *stream;
 	u32 tid;
 	u64 start, end; /* ns, BOOTTIME */
-	u64 lost;	/* records lost between start and end, all classes */
+	u64 lost;       /* records lost between start and end, all classes */
 	u64 lost_class[CLASS_COUNT];
 	char scene[64]; /* in which it ended; "" where the game names none */
 };
 
 struct model_stats {
-	u64 first, last; /* ts of the first and last record that is no META */
-	u64 events;	 /* records that are no META */
+	u64 first, last;         /* ts of the first and last record that is no META */
+	u64 events;              /* records that are no META */
 	u64 counts[CLASS_COUNT]; /* ev__count per class; of frames the boundaries */
 	u64 lost[CLASS_COUNT];
 	u64 kinds[256]; /* records per kind */
@@ -93,8 +93,8 @@ const struct frame *model__ended_frame(const struct model *m);
 /* After the last record: closes a frame that had its END but no further BEGIN. Returns the record of that END, with
  * model__ended_frame set as if it had just been fed; NULL when there is none left. */
 const struct ev_hdr *model__finish(struct model *m);
-/* Records lost between start and end as far as is known by now, in all and per class (may be NULL): a LOST record stands for
- * the time since the one before, is spread over it evenly, and comes after the frame that it hurt. */
+/* Records lost between start and end as far as is known by now, in all and per class (may be NULL): a LOST record
+ * stands for the time since the one before, is spread over it evenly, and comes after the frame that it hurt. */
 u64 model__lost_in(const struct model *m, u64 start, u64 end, u64 lost_class[CLASS_COUNT]);
 /* every stream in order of appearance; NULL after the last */
 const struct frame_stream *model__stream(const struct model *m, u32 id);

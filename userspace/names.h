@@ -9,26 +9,26 @@
 
 typedef int8_t s8;
 
-#define LOCK_KINDS(X) \
-	X(NONE, "futex", NONE, 0) \
-	X(MUTEX, "mutex", LOCK_WAIT, 0) \
-	X(PI_MUTEX, "priority-inheriting mutex", LOCK_WAIT, 0) \
-	X(RWLOCK, "rwlock", LOCK_WAIT, 8) \
-	X(RWLOCK_WRITER, "rwlock", LOCK_WAIT, 12) \
-	X(LOW_LEVEL, "lock", LOCK_WAIT, 0) \
-	X(CONDVAR, "condition variable", THREAD_WAIT, 40) \
-	X(CONDVAR_ODD, "condition variable", THREAD_WAIT, 44) \
-	X(SEMAPHORE, "semaphore", THREAD_WAIT, 0) \
-	X(COND_OR_SEM, "condition variable or semaphore", THREAD_WAIT, 0) \
-	X(JOIN, "join", THREAD_WAIT, 0) \
-	X(BARRIER, "barrier", THREAD_WAIT, 4) \
-	X(MANY, "any of several futexes", THREAD_WAIT, 0) \
+#define LOCK_KINDS(X)                                                                                                  \
+	X(NONE, "futex", NONE, 0)                                                                                      \
+	X(MUTEX, "mutex", LOCK_WAIT, 0)                                                                                \
+	X(PI_MUTEX, "priority-inheriting mutex", LOCK_WAIT, 0)                                                         \
+	X(RWLOCK, "rwlock", LOCK_WAIT, 8)                                                                              \
+	X(RWLOCK_WRITER, "rwlock", LOCK_WAIT, 12)                                                                      \
+	X(LOW_LEVEL, "lock", LOCK_WAIT, 0)                                                                             \
+	X(CONDVAR, "condition variable", THREAD_WAIT, 40)                                                              \
+	X(CONDVAR_ODD, "condition variable", THREAD_WAIT, 44)                                                          \
+	X(SEMAPHORE, "semaphore", THREAD_WAIT, 0)                                                                      \
+	X(COND_OR_SEM, "condition variable or semaphore", THREAD_WAIT, 0)                                              \
+	X(JOIN, "join", THREAD_WAIT, 0)                                                                                \
+	X(BARRIER, "barrier", THREAD_WAIT, 4)                                                                          \
+	X(MANY, "any of several futexes", THREAD_WAIT, 0)                                                              \
 	X(OTHER, "futex", THREAD_WAIT, 0)
 enum lock_kind {
 #define X(NAME, name, cause, at) LOCK_##NAME,
 	LOCK_KINDS(X)
 #undef X
-	LOCK_KIND_COUNT
+		LOCK_KIND_COUNT
 };
 
 const char *lock__word(enum lock_kind k);
