@@ -28,7 +28,7 @@ BPF_SRC := bpf/core.bpf.c $(filter-out bpf/core.bpf.c,$(wildcard bpf/*.bpf.c))
 BPF_OBJ := $(BPF_SRC:bpf/%.bpf.c=$(O)/bpf/%.bpf.o)
 SKEL := $(O)/redframe.skel.h
 
-.PHONY: all deps demo sample test test-programs test-unit test-san test-live fuzz bench install clean check-format check-docs check-static
+.PHONY: all deps demo sample test test-programs test-unit test-san test-live test-accuracy fuzz bench install clean check-format check-docs check-static
 .DELETE_ON_ERROR:
 all: $(O)/redframe $(O)/examples/hitches
 
@@ -139,6 +139,9 @@ test-san: $(SAN_PROGRAMS)
 	@+$(RUN_TESTS) $^
 test-live: all $(LIVE_PROGRAMS)
 	@+$(RUN_TESTS) --alone $(LIVE_PROGRAMS)
+# redframe against the log of examples/hitches: every kind 20 times in both shapes, and 10,000 frames without a hitch
+test-accuracy: all $(O)/live/test_hitches
+	REDFRAME_ROUNDS=$${REDFRAME_ROUNDS:-20} REDFRAME_FRAMES=$${REDFRAME_FRAMES:-10000} $(O)/live/test_hitches
 -include tests/live/live.mk
 
 # ---- the source itself ----

@@ -5,9 +5,10 @@
 
 #include "timeline.h"
 
-#define DEAD_SWEEP 256u  /* so many ended threads are looked through at once */
-#define TASK_GONE  0xb0u /* EXIT_DEAD, EXIT_ZOMBIE, TASK_DEAD of sched.h: it will not come back */
-#define WAKE_IRQ   (WAKE_HARDIRQ | WAKE_SOFTIRQ)
+#define DEAD_SWEEP   256u  /* so many ended threads are looked through at once */
+#define FAULT_GAP_NS 1000u /* between two faults of user code: less is theirs */
+#define TASK_GONE    0xb0u /* EXIT_DEAD, EXIT_ZOMBIE, TASK_DEAD of sched.h: it will not come back */
+#define WAKE_IRQ     (WAKE_HARDIRQ | WAKE_SOFTIRQ)
 
 void timeline__init(struct timeline *t)
 {
@@ -340,14 +341,28 @@ static void settle(struct timeline *t, struct fifo *f)
 		t->late++;
 }
 
+/* A fault is recorded from handler to handler. The way into it and back, and what recording it costs, lie outside: some
+ * 0.6 us in which little else can happen, and in a row of faults a third of the time. */
+static u64 fault_start(const struct line *l, const struct span *s)
+{
+	const struct span *last = fifo__last(&l->spans);
+
+	if (s->kind != EV_FAULT || (s->flags & FAULT_KERNEL) || !last || last->kind != EV_FAULT ||
+		(last->flags & FAULT_KERNEL))
+		return s->start;
+	return s->start > last->end && s->start - last->end < FAULT_GAP_NS ? last->end : s->start;
+}
+
 static int on_span(struct timeline *t, const struct span *s, u32 tid)
 {
 	struct line *l = line_get(t, tid);
+	u64 start = l ? fault_start(l, s) : 0;
 	struct span *to = l ? fifo__push(&l->spans, t->horizon, &t->bytes) : NULL;
 
 	if (!to)
 		return -ENOMEM;
 	*to = *s;
+	to->start = start;
 	ran(l, s->end);
 	settle(t, &l->spans);
 	return 0;

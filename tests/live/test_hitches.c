@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * examples/hitches recorded and explained, against its own log. REDFRAME_ROUNDS is how often each kind comes (1; make
+ * test-accuracy: 20), REDFRAME_FRAMES how many frames without any hitch are looked at.
+ *
+ * Game and redframe run under SCHED_RR where that is allowed: what is judged is the analysis, not how busy the machine
+ * is. What the machine takes nevertheless is told apart (judge.h).
+ */
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "json.h"
+#include "judge.h"
+#include "live.h"
+
+#define EVERY       31 /* not a multiple of what the game does now and then */
+#define RIGHT_SHARE 0.99
+
+static long setting(const char *name, long otherwise)
+{
+	const char *text = getenv(name);
+
+	return text && *text ? strtol(text, NULL, 10) : otherwise;
+}
+
+static void to_the_front(void)
+{
+	struct sched_param p = {.sched_priority = 1};
+
+	if (sched_setscheduler(0, SCHED_RR, &p))
+		print_message("not allowed to use SCHED_RR: the machine may disturb\n");
+}
+
+static void to_the_back(void)
+{
+	struct sched_param p = {.sched_priority = 0};
+
+	sched_setscheduler(0, SCHED_OTHER, &p);
+}
+
+/* until it ends by itself, however long that takes: scripts/run-tests has a limit */
+static int run(struct live *l, const char *name, char *const argv[])
+{
+	pid_t pid = live__spawn(l, name, argv);
+	int status = -1;
+
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+/* records the game with `args` and explains; what the game and redframe left is in dir/log and dir/json */
+static void record(struct live *l, const char *budget, char *const args[])
+{
+	char game[PATH_MAX], log[128];
+	char *argv[40] = {(char *)live__program(), "record", "-q", "--budget", (char *)budget, "-o", l->recording,
+		"--no-trace", "--", game, "--quiet", "--log", log, NULL};
+	char *explain[] = {(char *)live__program(), "explain", l->recording, "--json", NULL};
+	int n = 13, status;
+
+	snprintf(game, sizeof(game), "%s/examples/hitches", LIVE_BUILD);
+	snprintf(log, sizeof(log), "%s/log", l->dir);
+	while (*args)
+		argv[n++] = *args++;
+	to_the_front();
+	status = run(l, "said", argv);
+	to_the_back();
+	if (status)
+		fail_msg("redframe record: status 0x%x: %s", status, live__read(l, "said"));
+	assert_int_equal(run(l, "json", explain), 0);
+}
+
+static void check_hitches(char *shape)
+{
+	char rounds[16], every[16];
+	char *args[] = {"--shape", shape, "--rounds", rounds, "--every", every, NULL}, *log, *explained;
+	struct judgement j;
+	struct live l;
+
+	snprintf(rounds, sizeof(rounds), "%ld", setting("REDFRAME_ROUNDS", 1));
+	snprintf(every, sizeof(every), "%d", EVERY);
+	live__init(&l);
+	record(&l, "60fps", args);
+	log = live__read(&l, "log");
+	explained = live__read(&l, "json");
+	assert_int_equal(judge__hitches(&j, log, explained, stdout), 0);
+	judge__print(&j, stdout);
+	fflush(stdout);
+	assert_int_equal(j.all.hitches + j.all.hidden, 11 * setting("REDFRAME_ROUNDS", 1));
+	assert_true(j.all.right >= RIGHT_SHARE * j.all.hitches);
+	assert_true(j.all.hidden * 10 <= j.all.hitches);
+	free(log);
+	free(explained);
+	live__free(&l);
+}
+
+static void test_every_hitch_of_one_loop_thread_is_explained_as_it_was(void **state)
+{
+	check_hitches("loop");
+}
+
+static void test_every_hitch_behind_a_render_thread_is_explained_as_it_was(void **state)
+{
+	check_hitches("pipeline");
+}
+
+/* Time that the machine took: other processes, interrupts; also of a thread that was waited for. */
+static double machine_ms(const struct json *rows)
+{
+	double ms = 0;
+
+	json__each(rows, r)
+	{
+		const char *cause = json__text(r, "cause");
+
+		if (!strcmp(cause, "cpu_wait") || !strcmp(cause, "interrupt"))
+			ms += json__number(r, "ms");
+		else
+			ms += machine_ms(json__get(r, "because"));
+	}
+	return ms;
+}
+
+/* returns how many slow frames the machine is not seen to have made */
+static int unaccounted(const struct json *explained)
+{
+	int n = 0;
+
+	json__each(json__get(explained, "slow_frames"), f)
+	{
+		double over = json__number(f, "duration_ms") - json__number(f, "typical_ms");
+
+		print_message("frame %.0f, %.2f ms: %s\n", json__number(f, "frame"), json__number(f, "duration_ms"),
+			json__text(f, "verdict"));
+		n += machine_ms(json__get(f, "causes")) < over / 2;
+	}
+	return n;
+}
+
+static void check_quiet(char *shape)
+{
+	char frames[16];
+	char *args[] = {"--shape", shape, "--hitch", "none", "--fps", "100", "--frames", frames, NULL}, *text;
+	struct json *explained;
+	struct live l;
+	int n;
+
+	snprintf(frames, sizeof(frames), "%ld", setting("REDFRAME_FRAMES", 500));
+	live__init(&l);
+	record(&l, "100fps", args);
+	text = live__read(&l, "json");
+	explained = json__parse(text);
+	assert_non_null(explained);
+	n = unaccounted(explained);
+	print_message("%.0f frames, %.0f slow, %d of them not by the machine\n",
+		json__number(json__get(explained, "frames"), "count"),
+		json__number(json__get(explained, "frames"), "slow"), n);
+	assert_int_equal(json__number(json__get(explained, "frames"), "count"), setting("REDFRAME_FRAMES", 500));
+	assert_int_equal(n, 0);
+	json__free(explained);
+	free(text);
+	live__free(&l);
+}
+
+static void test_without_hitches_only_the_machine_makes_slow_frames_of_a_loop(void **state)
+{
+	check_quiet("loop");
+}
+
+static void test_without_hitches_only_the_machine_makes_slow_frames_of_a_pipeline(void **state)
+{
+	check_quiet("pipeline");
+}
+
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(test_every_hitch_of_one_loop_thread_is_explained_as_it_was),
+	cmocka_unit_test(test_every_hitch_behind_a_render_thread_is_explained_as_it_was),
+	cmocka_unit_test(test_without_hitches_only_the_machine_makes_slow_frames_of_a_loop),
+	cmocka_unit_test(test_without_hitches_only_the_machine_makes_slow_frames_of_a_pipeline),
+};
+LIVE_MAIN(tests)
