@@ -176,6 +176,7 @@ struct comm_slot {
 
 struct sched_cpu {
 	u32 running;
+	u64 last_ts; /* of the last switch */
 	bool known; /* which thread runs, from the last switch */
 	u16 n_switch, n_waking, n_comms;
 	u16 comm_used;

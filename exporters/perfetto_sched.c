@@ -210,10 +210,11 @@ static void plain_switch(struct perfetto *p, const struct model *m, const struct
 /* The thread that ran here left without a record (lost, or hidden: some kernels do not show some threads). The importer
  * takes a break in the chain for an error in the trace: so the thread leaves at the last moment possible, asleep as far
  * as anyone can tell, and the gap is counted and said. */
-static void mend_gap(struct perfetto *p, const struct model *m, const struct ev_switch *ev, u32 running)
+static void mend_gap(struct perfetto *p, const struct model *m, const struct ev_switch *ev, u32 running, u64 last_ts)
 {
 	const struct ev_switch left = {
-		.hdr = {.ts = ev->hdr.ts, .tid = running, .cpu = ev->hdr.cpu, .kind = EV_SWITCH},
+		/* a ns earlier: of the same ts the importer may put the other switch first */
+		.hdr = {.ts = ev->hdr.ts - (ev->hdr.ts > last_ts), .tid = running, .cpu = ev->hdr.cpu, .kind = EV_SWITCH},
 		.next_tid = ev->hdr.tid,
 		.next_prio = ev->prev_prio,
 		.prev_prio = ev->prev_prio,
@@ -231,7 +232,7 @@ void sched__switch(struct perfetto *p, const struct model *m, const struct ev_sw
 	u16 comm;
 
 	if (c && c->known && c->running != ev->hdr.tid)
-		mend_gap(p, m, ev, c->running);
+		mend_gap(p, m, ev, c->running, c->last_ts);
 	if (!c || !c->known) {
 		plain_switch(p, m, ev, state);
 	} else {
@@ -248,6 +249,7 @@ void sched__switch(struct perfetto *p, const struct model *m, const struct ev_sw
 	if (c) {
 		c->known = true;
 		c->running = ev->next_tid;
+		c->last_ts = ts;
 	}
 }
 

@@ -101,7 +101,8 @@
 	"	.popsection\n" \
 	".endif\n"
 
-/* How many tracers listen: the kernel adds 1 for each. "used" and "retain", because only the notes refer to some. */
+/* Not 0 while a tracer listens: the kernel adds 1 for the place, not for each tracer. "used" and "retain", because only
+ * the notes refer to some. */
 #if defined(__has_attribute)
 #if __has_attribute(retain)
 #define REDFRAME_KEEP used, retain

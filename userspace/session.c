@@ -15,7 +15,6 @@
 #include "scout.h"
 #include "session.h"
 #include "startup.h"
-#include "symbolize.h"
 
 void session__note(struct session *s, u32 severity, enum ev_class class, const char *fmt, ...)
 {
@@ -84,7 +83,7 @@ int session__find(struct session *s, const struct record_options *o)
 	char why[1024] = "";
 	int err;
 
-	*s = (struct session){.o = o, .launch = {.go = -1, .error = -1}, .target = {.pidfd = -1}, .out = {.fd = -1}};
+	*s = (struct session){.o = o, .launch = {.go = -1, .error = -1}, .target = {.pidfd = -1}, .out = {.fd = -1}, .stacks = {.fd = -1}};
 	s->signal_fd = signals_as_fd();
 	err = find_target(s, why, sizeof(why));
 	if (!err)
@@ -147,6 +146,7 @@ static int load(struct session *s)
 		.alloc_min = o->alloc == ALLOC_ALL ? 0 : ALLOC_LARGE_BYTES,
 		.syscall_min_ns = CAPTURE_SYSCALL_MIN_NS,
 		.sample_hz = o->sample_hz,
+		.stack_bytes = (u32)o->stack,
 		.ring_bytes = o->buffer,
 	};
 
@@ -226,14 +226,15 @@ int session__attach(struct session *s, int fd)
 
 	err = recording__create(&s->out, fd, clock_boot_ns());
 	if (err) {
-		log_err("create the recording: %s", errstr(err));
-		return EXIT_CANNOT_TRACE;
+		log_err("--output: the recording cannot be written: %s", errstr(err));
+		return err == -ENOSPC || err == -EDQUOT ? EXIT_NOT_MEASURED : EXIT_USAGE;
 	}
 	find_sites(s);
 	err = load(s);
 	s->start = clock_boot_ns();
 	if (!err)
 		err = drain__open(&s->drain, s->capture, &s->out, s->o->buffer);
+	session__open_stacks(s);
 	if (!err)
 		err = capture__attach(s->capture);
 	if (err) {
@@ -435,18 +436,6 @@ void session__run(struct session *s)
 	s->cpu_ns = own_cpu_ns() - s->cpu_before;
 }
 
-static void name_addresses(struct session *s)
-{
-	struct symbolize_result r;
-	int err = symbolize__write(&s->out, &s->images, clock_boot_ns(), &r);
-
-	if (err && err != s->out.error)
-		session__note(s, 1, CLASS_META, "addresses stay without names: %s", errstr(err));
-	if (r.beyond)
-		session__note(s, 1, CLASS_META, "%u addresses stay without names: too many", r.beyond);
-	log_debug("%u of %u addresses have names", r.named, r.addresses);
-}
-
 int session__finish(struct session *s)
 {
 	int err;
@@ -459,7 +448,7 @@ int session__finish(struct session *s)
 	drain__pass(&s->drain); /* what is still in the ring */
 	write_cost(s, clock_boot_ns());
 	meta__clock(&s->out);
-	name_addresses(s);
+	session__name_code(s);
 	err = s->out.error;
 	recording__finish(&s->out, !err);
 	return err;
@@ -472,6 +461,7 @@ void session__free(struct session *s)
 	drain__close(&s->drain);
 	sites__free(&s->sites);
 	images__free(&s->images);
+	stacks__close(&s->stacks);
 	target__close(&s->target);
 	launch__close(&s->launch);
 	if (s->signal_fd >= 0)
