@@ -15,7 +15,16 @@ struct bpf_options {
 	__u8 uring_complete_has_cqe;                        /* v6.15: io_uring_complete(ctx, req, cqe) */
 	__u64 alloc_min;                                    /* smaller allocations are summed */
 	__u64 syscall_min_ns;                               /* shorter calls of no class are not recorded */
+	__u32 stack_bytes;                                  /* of a stack that are copied; 0: none is */
+	__u32 stack_sample_every;                   /* one in so many CPU samples of a thread comes with its stack */
+	__u64 stack_wait_ns;                        /* what took at least as long off the CPU, or in a call */
+	__u64 stack_alloc_bytes;                    /* allocations of at least as much */
+	__u64 stack_ring_bytes;                     /* with more in the ring, none is copied */
+	__u32 stacks_per_thread, stacks_per_second; /* budgets: of a thread without its samples, of the game */
 };
+
+/* why a stack was not copied, though the event was worth it */
+enum stack_skip { STACK_SKIP_THREAD, STACK_SKIP_GAME, STACK_SKIP_RING, STACK_SKIPS };
 
 /* per system call number: what it is to us */
 struct bpf_syscall {

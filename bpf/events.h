@@ -47,6 +47,7 @@ enum ev_kind {
 #undef END
 
 /* Event classes. Ids are on disk (LOST.class): append only. The order is that of `info`. */
+/* clang-format off */
 #define EV_CLASSES(X)                                                                                                  \
 	X(META, meta)                                                                                                  \
 	X(FRAME, frame) X(SCHED, sched) X(FAULT, fault) X(LOCK, lock) X(FILE, file) X(ALLOC, alloc) X(IRQ, irq)        \
@@ -58,6 +59,7 @@ enum ev_class {
 		CLASS_COUNT
 };
 
+/* clang-format on */
 #define FRAME_NO_NUMBER (~0ULL)
 #define FILE_NO_OFFSET  (~0ULL)
 enum frame_mark { FRAME_MARK = 0, FRAME_BEGIN = 1, FRAME_END = 2 };
@@ -98,6 +100,14 @@ enum alloc_fn {
 	ALLOC_DELETE,
 	ALLOC_DELETE_ARRAY,
 	ALLOC_CUSTOM,
+};
+
+/* STACK.reason: what it was taken for */
+enum stack_reason { STACK_WAIT, STACK_COLD, STACK_FAULT, STACK_ALLOC, STACK_SAMPLE, STACK_REASONS };
+
+enum call_flags {
+	CALL_TRUNCATED = 1, /* of an outermost call: it was called from somewhere, but that is not known */
+	CALL_KERNEL = 2,
 };
 
 /* System calls have ids of our own, so that a recording reads the same on every architecture: the index in

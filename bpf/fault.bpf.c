@@ -53,6 +53,7 @@ static __always_inline int end(u64 addr, u64 major)
 	ts = now();
 	begun = st->fault_ts;
 	st->fault_ts = 0;
+	stack__tell(ts, major || ts - begun >= opt.stack_wait_ns, STACK_FAULT);
 	e = reserve(fault);
 	if (!e)
 		return lost(CLASS_FAULT);

@@ -102,6 +102,11 @@ static __always_inline u64 offset_of(struct pt_regs *regs, u8 handler, struct fi
 	return ret > 0 ? pos - ret : pos;
 }
 
+static __always_inline void tell_stack(struct call *c, u64 cold)
+{
+	stack__tell(c->ts, cold || c->dur >= opt.stack_wait_ns, cold ? STACK_COLD : STACK_WAIT);
+}
+
 static __always_inline int data(struct call *c, struct pt_regs *regs, u8 handler)
 {
 	bool read = handler >= HANDLE_READ && handler <= HANDLE_COPY_RANGE;
@@ -109,9 +114,12 @@ static __always_inline int data(struct call *c, struct pt_regs *regs, u8 handler
 	struct file_id id = {};
 	struct ev_file_read *e;
 	struct file *file;
+	u64 cold;
 
 	_Static_assert(sizeof(struct ev_file_read) == sizeof(struct ev_file_write), "one layout for both");
 	file = identify_fd(c, fd, &id);
+	cold = c->task->ioac.read_bytes - c->st->call_cold;
+	tell_stack(c, cold);
 	e = reserve(file_read);
 	if (!e)
 		return lost(CLASS_FILE);
@@ -119,7 +127,7 @@ static __always_inline int data(struct call *c, struct pt_regs *regs, u8 handler
 		HDR_SIZED(read ? EV_FILE_READ : EV_FILE_WRITE, c->ts, c->task->pid, sizeof(*e)),
 		.dur = c->dur,
 		.offset = offset_of(regs, handler, file, &id, c->ret),
-		.cold = c->task->ioac.read_bytes - c->st->call_cold,
+		.cold = cold,
 		.ino = id.ino,
 		.ret = c->ret,
 		.dev = id.dev,
@@ -163,6 +171,7 @@ static __always_inline int meta(struct call *c, struct pt_regs *regs, u8 handler
 	struct file_id id = {};
 	struct ev_file_meta *e;
 	s32 fd = -1;
+	u64 cold;
 
 	if (handler == HANDLE_CLOSE) {
 		fd = REGS_ARG0(regs);
@@ -177,13 +186,15 @@ static __always_inline int meta(struct call *c, struct pt_regs *regs, u8 handler
 	}
 	if (fd >= 0 && handler != HANDLE_CLOSE)
 		identify_fd(c, fd, &id);
+	cold = c->task->ioac.read_bytes - c->st->call_cold;
+	tell_stack(c, cold);
 	e = reserve(file_meta);
 	if (!e)
 		return lost(CLASS_FILE);
 	*e = (struct ev_file_meta){
 		HDR(FILE_META, file_meta, c->ts, c->task->pid),
 		.dur = c->dur,
-		.cold = c->task->ioac.read_bytes - c->st->call_cold,
+		.cold = cold,
 		.ino = id.ino,
 		.ret = c->ret,
 		.dev = id.dev,
@@ -201,6 +212,7 @@ static __always_inline int sync(struct call *c, struct pt_regs *regs)
 	struct ev_file_sync *e;
 
 	identify_fd(c, REGS_ARG0(regs), &id);
+	tell_stack(c, 0);
 	e = reserve(file_sync);
 	if (!e)
 		return lost(CLASS_FILE);

@@ -40,6 +40,7 @@ enum bpf_map_type {
 enum { BPF_ANY = 0 };
 enum { BPF_F_NO_PREALLOC = 1 };
 enum { BPF_RB_NO_WAKEUP = 1 };
+enum { BPF_RB_AVAIL_DATA = 0 };
 enum { BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)

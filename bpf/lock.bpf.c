@@ -64,6 +64,7 @@ int lock__exit(struct call *c, struct pt_regs *regs, u8 handler)
 	st->waking = 0;
 	if (handler == HANDLE_FUTEX_WAITV)
 		addr = woken_word(regs, c->ret);
+	stack__tell(c->ts, c->dur >= opt.stack_wait_ns, STACK_WAIT);
 	e = reserve(lock_wait);
 	if (!e)
 		return lost(CLASS_LOCK);

@@ -13,6 +13,7 @@
 #include "handlers.h"
 #include "probe_desc.h"
 #include "bpf_options.h"
+#include "stack.h"
 
 /* set between open and load; constants to the verifier, which drops what is off */
 extern const volatile struct bpf_options opt;
@@ -53,6 +54,10 @@ struct thread_state {
 	u64 close_ino;
 	u32 close_mode;
 	u32 seen_mode;
+	u32 stack_window; /* the second that `stacks` counts in */
+	u32 stacks;       /* copied in it */
+	u32 samples;      /* CPU samples so far */
+	u32 zero;
 };
 
 struct ring {
@@ -150,6 +155,16 @@ static __always_inline void path__tell(struct file *file, struct file_id *id, st
 		return;
 	st->seen_ino = id->ino;
 	st->seen_dev = id->dev;
+}
+
+/* bpf/stack.bpf.c */
+int stack__copy(u64 ts, u32 reason);
+
+/* The stack for the event of ts that the current thread is about to record, if it is worth one. */
+static __always_inline void stack__tell(u64 ts, bool worth, u32 reason)
+{
+	if (opt.stack_bytes && worth)
+		stack__copy(ts, reason);
 }
 
 #define S_IFMT  0170000

@@ -96,6 +96,7 @@ int other__exit(struct call *c, struct pt_regs *regs)
 	file = file__of_fd(c->task, REGS_ARG0(regs));
 	if (file && file__identify(file, &id))
 		path__tell(file, &id, c->st, c->task->pid);
+	stack__tell(c->ts, c->dur >= opt.stack_wait_ns, STACK_WAIT);
 	e = reserve(syscall);
 	if (!e)
 		return lost(CLASS_SYSCALL);

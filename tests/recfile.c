@@ -51,7 +51,7 @@ static bool number(const char *word, s64 *out)
 static bool is_flags(enum ev_unit unit)
 {
 	return unit == UNIT_STATE || unit == UNIT_FAULT_FLAGS || unit == UNIT_SWITCH_FLAGS || unit == UNIT_WAKE_FLAGS ||
-	       unit == UNIT_PROT;
+	       unit == UNIT_PROT || unit == UNIT_CALL_FLAGS;
 }
 
 /* The value whose text ev__format would print: no second list of names. */

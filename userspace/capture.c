@@ -36,20 +36,39 @@ static void hear(struct capture *c, const char *program, const char *reason)
 	c->reason[strcspn(c->reason, "\n")] = 0;
 }
 
+/* The verifier's own words: the last line of its log before the one with its statistics. */
+static void hear_verifier(struct capture *c, char *verdict)
+{
+	char *line, *save, *last = NULL;
+
+	for (line = strtok_r(verdict, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		if (!strncmp(line, "processed ", 10) || !strncmp(line, "-- END", 6))
+			break;
+		last = line;
+	}
+	if (last)
+		snprintf(c->reason + strlen(c->reason), sizeof(c->reason) - strlen(c->reason), " (%s)", last);
+}
+
 static int listen_to_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
-	char line[1024], name[64], *why;
+	static const char log_begins[] = "-- BEGIN PROG LOAD LOG --\n";
+	char *text, name[64], *why;
 
-	vsnprintf(line, sizeof(line), fmt, ap);
-	if (level <= LIBBPF_WARN)
-		log_debug("%s", line);
-	if (!listening || level > LIBBPF_WARN || sscanf(line, "libbpf: prog '%63[^']'", name) != 1)
+	if (level > LIBBPF_WARN || vasprintf(&text, fmt, ap) < 0)
 		return 0;
-	why = strstr(line, "program load failed: ");
+	log_debug("%s", text);
+	if (!listening || sscanf(text, "libbpf: prog '%63[^']'", name) != 1)
+		goto cleanup;
+	why = strstr(text, "program load failed: ");
 	if (why)
 		hear(listening, name, why + strlen("program load failed: "));
-	else if (strstr(line, "failed to find kernel BTF type ID"))
+	else if (strstr(text, "failed to find kernel BTF type ID"))
 		hear(listening, name, "this kernel has no such tracepoint");
+	else if ((why = strstr(text, log_begins)) && !strcmp(name, listening->refused))
+		hear_verifier(listening, why + strlen(log_begins));
+cleanup:
+	free(text);
 	return 0;
 }
 
@@ -150,6 +169,13 @@ static void fill_options(struct capture *c)
 	ro->opt.irq = c->o.on[CLASS_IRQ];
 	ro->opt.alloc_min = c->o.alloc_min;
 	ro->opt.syscall_min_ns = c->o.syscall_min_ns;
+	ro->opt.stack_bytes = c->o.stack_bytes;
+	ro->opt.stack_wait_ns = CAPTURE_STACK_WAIT_NS;
+	ro->opt.stack_alloc_bytes = CAPTURE_STACK_ALLOC_BYTES;
+	ro->opt.stack_ring_bytes = c->o.ring_bytes / 2;
+	ro->opt.stack_sample_every = max(c->o.sample_hz / CAPTURE_STACK_SAMPLE_HZ, 1u);
+	ro->opt.stacks_per_thread = CAPTURE_STACKS_PER_THREAD;
+	ro->opt.stacks_per_second = CAPTURE_STACKS_PER_SECOND;
 	if (btf) {
 		ro->opt.switch_has_state = tracepoint_args(btf, "sched_switch") >= 4;
 		ro->opt.uring_complete_has_cqe = tracepoint_args(btf, "io_uring_complete") == 3;
@@ -269,6 +295,12 @@ int capture__ring_fd(const struct capture *c)
 u64 capture__lost(const struct capture *c, enum ev_class class, u32 cpu)
 {
 	return __atomic_load_n(&c->skel->bss->lost_records[class][cpu & (LOST_CPUS - 1)], __ATOMIC_RELAXED);
+}
+
+u64 capture__stacks(const struct capture *c, u64 skipped[])
+{
+	memcpy(skipped, c->skel->bss->stacks_skipped, sizeof(c->skel->bss->stacks_skipped));
+	return c->skel->bss->stacks_taken;
 }
 
 u64 capture__alloc_calls(const struct capture *c)

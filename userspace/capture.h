@@ -15,11 +15,19 @@ struct capture_options {
 	u64 alloc_min;      /* bytes: smaller allocations are summed; 0: each is recorded */
 	u64 syscall_min_ns; /* other system calls shorter than this are not recorded */
 	u32 sample_hz;      /* CLASS_SAMPLE */
+	u32 stack_bytes;    /* of the stack that are copied for the events worth it; 0: none */
 	size_t ring_bytes;  /* a power of two, at least a page */
 };
 
 #define CAPTURE_RING_BYTES     (16u << 20)
 #define CAPTURE_SYSCALL_MIN_NS 50000
+
+/* which events come with the stack of their thread, and how many of them */
+#define CAPTURE_STACK_WAIT_NS     500000
+#define CAPTURE_STACK_ALLOC_BYTES (1u << 20)
+#define CAPTURE_STACK_SAMPLE_HZ   100
+#define CAPTURE_STACKS_PER_THREAD 200  /* a second, without samples */
+#define CAPTURE_STACKS_PER_SECOND 1000 /* of all threads */
 
 /* Called for each thing that could not be done: class it belongs to, and what and why in words. */
 typedef void (*capture_note_fn)(void *arg, enum ev_class class, const char *text);
@@ -41,6 +49,8 @@ int capture__ring_fd(const struct capture *c);
 u64 capture__lost(const struct capture *c, enum ev_class class, u32 cpu);
 /* hits of allocation probes since load, small ones included */
 u64 capture__alloc_calls(const struct capture *c);
+/* why stacks were not copied, enum stack_skip, and how many were */
+u64 capture__stacks(const struct capture *c, u64 skipped[]);
 bool capture__attached(const struct capture *c, enum ev_class class); /* all programs of the class are in place */
 
 /* Program names with whether they loaded and attached, for doctor: index from 0, false at the end. */

@@ -8,6 +8,7 @@
 #include "drain.h"
 #include "bpf_options.h"
 #include "recording.h"
+#include "stacks.h"
 
 u64 clock_boot_ns(void)
 {
@@ -37,6 +38,8 @@ static int take(void *arg, void *data, size_t size)
 		return -EPROTO; /* the kernel side never writes such a record */
 	if (h->kind == EV_FRAME)
 		note_mark(d, h->ts);
+	if (h->kind == EV_STACK && d->stacks && size >= sizeof(struct stack_copy))
+		stacks__add(d->stacks, d->out->bytes, data, size);
 	d->records++;
 	d->pass_bytes += size + 8; /* the ring's own header */
 	return recording__append(d->out, data, bytes);

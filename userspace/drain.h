@@ -11,11 +11,13 @@
 struct capture;
 struct recording_writer;
 struct ring_buffer;
+struct stacks;
 
 struct drain {
 	struct ring_buffer *ring;
 	const struct capture *capture;
 	struct recording_writer *out;
+	struct stacks *stacks; /* NULL: copied stacks are dropped */
 	size_t ring_bytes;
 	u32 cpus;
 	u64 *lost_before; /* [class][cpu] */

@@ -10,15 +10,17 @@
 enum ev_shape { SHAPE_META, SHAPE_STATE, SHAPE_INSTANT, SHAPE_COUNTER, SHAPE_SPAN, SHAPE_WAIT, SHAPE_ASYNC };
 extern const char *const shape_names[];
 
+/* clang-format off */
 #define UNITS(X) \
 	X(NS) X(BYTES) X(COUNT) X(CALLS) X(ADDR) X(HEX) X(TID) X(CPU) X(PRIO) X(ID) X(OFFSET) X(ERRNO) X(FD) X(INO) \
 	X(DEV) X(STATE) X(SYSCALL) X(FUTEX_OP) X(FAULT_FLAGS) X(SWITCH_FLAGS) X(WAKE_FLAGS) X(FRAME_MARK) X(CLASS) \
-	X(URING_OP) X(ALLOC_FN) X(IRQ) X(SOFTIRQ) X(SEVERITY) X(PROT) X(PERCENT) X(FLAGS) X(TEXT)
+	X(URING_OP) X(ALLOC_FN) X(IRQ) X(SOFTIRQ) X(SEVERITY) X(PROT) X(PERCENT) X(FLAGS) X(STACK_REASON) X(CALL_FLAGS) X(TEXT)
 enum ev_unit {
 #define X(NAME) UNIT_##NAME,
 	UNITS(X)
 #undef X
 };
+/* clang-format on */
 extern const char *const unit_names[];
 
 struct ev_field {

@@ -25,6 +25,7 @@ static const struct word fault_flag_words[] = {{FAULT_MAJOR, "MAJOR"}, {FAULT_WR
 static const struct word state_words[] = {{0x01, "S"}, {0x02, "D"}, {0x04, "T"}, {0x08, "t"}, {0x10, "X"}, {0x20, "Z"},
 	{0x40, "P"}, {0x80, "dead"}, {0x100, "wakekill"}, {0x200, "waking"}, {0x400, "noload"}, {0x800, "new"},
 	{0x1000, "rtlock"}, {0x2000, "freezable"}, {0x8000, "frozen"}, {0, NULL}};
+static const struct word call_flag_words[] = {{CALL_TRUNCATED, "TRUNCATED"}, {CALL_KERNEL, "KERNEL"}, {0, NULL}};
 static const struct word prot_words[] = {{1, "READ"}, {2, "WRITE"}, {4, "EXEC"}, {0x100, "SHARED"}, {0, NULL}};
 
 /* include/uapi/linux/futex.h, the command without its flags */
@@ -34,6 +35,7 @@ static const char *const futex_words[] = {"FUTEX_WAIT", "FUTEX_WAKE", "FUTEX_FD"
 static const struct word futex_flag_words[] = {{128, "PRIVATE"}, {256, "CLOCK_REALTIME"}, {0, NULL}};
 static const char *const mark_words[] = {"mark", "begin", "end"};
 static const char *const severity_words[] = {"note", "warning", "error"};
+static const char *const stack_reason_words[] = {"wait", "cold", "fault", "alloc", "sample"};
 static const char *const softirq_words[] = {
 	"HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"};
 static const char *const alloc_words[] = {"malloc", "calloc", "realloc", "aligned_alloc", "posix_memalign",
@@ -57,6 +59,7 @@ static const struct {
 	[UNIT_URING_OP] = {uring_words, ARRAY_SIZE(uring_words)},
 	[UNIT_ALLOC_FN] = {alloc_words, ARRAY_SIZE(alloc_words)},
 	[UNIT_SOFTIRQ] = {softirq_words, ARRAY_SIZE(softirq_words)},
+	[UNIT_STACK_REASON] = {stack_reason_words, ARRAY_SIZE(stack_reason_words)},
 	[UNIT_SEVERITY] = {severity_words, ARRAY_SIZE(severity_words)},
 };
 
@@ -66,6 +69,7 @@ static const struct word *const flag_tables[] = {
 	[UNIT_SWITCH_FLAGS] = switch_flag_words,
 	[UNIT_WAKE_FLAGS] = wake_flag_words,
 	[UNIT_PROT] = prot_words,
+	[UNIT_CALL_FLAGS] = call_flag_words,
 };
 
 /* "A|B|0x40", none where no bit is set */

@@ -21,6 +21,7 @@ struct record_options {
 	const char *budget, *frame, *events, *alloc_word;
 	struct option_texts meta;
 	u64 buffer;
+	u64 stack; /* bytes copied of a stack */
 	u64 sample_hz;
 	bool quiet, verbose;
 	/* as understood */
@@ -29,7 +30,8 @@ struct record_options {
 	struct explain_options explain;
 };
 
-#define ALLOC_LARGE_BYTES (64u << 10) /* with --alloc large, smaller ones are summed */
+#define RECORD_STACK_BYTES (16u << 10)
+#define ALLOC_LARGE_BYTES  (64u << 10) /* with --alloc large, smaller ones are summed */
 
 /* 0, 1 after --help, -EINVAL with a message. */
 int record_options__parse(struct record_options *o, int argc, char **argv);

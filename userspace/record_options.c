@@ -32,6 +32,7 @@ static const struct option_row rows[] = {
 	ROW("alloc", 0, OPT_TEXT, alloc_word, "off|large|all",
 		"allocator calls: default large (64 KiB; smaller are summed)"),
 	ROW("sample", 0, OPT_UINT, sample_hz, "HZ", "CPU samples of the game's threads; default 1000, 0 off"),
+	ROW("stack", 0, OPT_BYTES, stack, "SIZE", "copied of a stack to find its calls; default and most 16K, 0 off"),
 	ROW("meta", 0, OPT_TEXTS, meta, "KEY=VALUE", "kept in the recording; may come again"),
 	ROW("buffer", 0, OPT_BYTES, buffer, "SIZE", "ring buffer; default 16M"),
 	ROW("quiet", 'q', OPT_FLAG, quiet, NULL, "only errors"),
@@ -156,6 +157,7 @@ int record_options__parse(struct record_options *o, int argc, char **argv)
 		.budget = "auto",
 		.buffer = CAPTURE_RING_BYTES,
 		.sample_hz = 1000,
+		.stack = RECORD_STACK_BYTES,
 	};
 	for (int i = 0; i < CLASS_COUNT; i++)
 		o->on[i] = true;
@@ -178,6 +180,10 @@ int record_options__parse(struct record_options *o, int argc, char **argv)
 		return -EINVAL;
 	if (budget__parse(o->budget, &o->explain)) {
 		log_err("--budget: '%s' is not milliseconds, NNfps or auto", o->budget);
+		return -EINVAL;
+	}
+	if (o->stack > RECORD_STACK_BYTES) {
+		log_err("--stack: at most 16K");
 		return -EINVAL;
 	}
 	o->on[CLASS_SAMPLE] &= o->sample_hz > 0;

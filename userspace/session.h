@@ -5,6 +5,7 @@
 #ifndef REDFRAME_SESSION_H
 #define REDFRAME_SESSION_H
 
+#include "stacks.h"
 #include "drain.h"
 #include "images.h"
 #include "launch.h"
@@ -29,9 +30,10 @@ struct session {
 	struct capture *capture;
 	struct recording_writer out;
 	struct drain drain;
+	struct stacks stacks;
 	struct scout *scout;
 	u64 start, stop; /* ns, BOOTTIME */
-	u64 attach_ns;	 /* what attaching took, without the search for probe sites */
+	u64 attach_ns;   /* what attaching took, without the search for probe sites */
 	enum session_end end;
 	int signal_fd;
 	u32 notes;
@@ -50,6 +52,10 @@ void session__run(struct session *s);
 /* Detaches, empties the ring, closes the file. 0 or the first -errno of the file. */
 int session__finish(struct session *s);
 void session__free(struct session *s);
+
+/* userspace/session_names.c: where copied stacks go; and at the end the call chains, and names for what is in them */
+void session__open_stacks(struct session *s);
+void session__name_code(struct session *s);
 
 /* Something that could not be done: into the recording, and said. */
 void session__note(struct session *s, u32 severity, enum ev_class class, const char *fmt, ...)

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include <elfutils/libdwfl.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "demangle.h"
-#include "images.h"
-#include "maps.h"
 #include "recording.h"
+#include "sources.h"
 #include "symbolize.h"
 
 /* ---- the addresses ---- */
@@ -55,6 +52,9 @@ static void want_of(struct addresses *a, const struct ev_hdr *h)
 		break;
 	case EV_FAULT:
 		want(a, ((const struct ev_fault *)h)->ip);
+		break;
+	case EV_CALL:
+		want(a, ((const struct ev_call *)h)->addr);
 		break;
 	case EV_ALLOC:
 		want(a, ((const struct ev_alloc *)h)->caller);
@@ -105,61 +105,6 @@ static void sort(struct addresses *a)
 
 /* ---- the symbols ---- */
 
-static const Dwfl_Callbacks callbacks = {
-	.find_elf = dwfl_linux_proc_find_elf,
-	.find_debuginfo = dwfl_standard_find_debuginfo, /* asks debuginfod only if the user has set DEBUGINFOD_URLS */
-};
-
-/* What to add to the file's addresses to get the game's: -ENOEXEC where no segment starts the mapping. */
-static int load_bias(const struct image *im, u64 *bias)
-{
-	Elf *elf = elf_begin(im->fd, ELF_C_READ, NULL);
-	size_t n = 0;
-	int err = -ENOEXEC;
-	GElf_Phdr ph;
-
-	if (elf && !elf_getphdrnum(elf, &n)) {
-		for (size_t i = 0; i < n && err; i++) {
-			if (!gelf_getphdr(elf, i, &ph) || ph.p_type != PT_LOAD)
-				continue;
-			if (im->offset < (ph.p_offset & ~4095ULL) || im->offset >= ph.p_offset + max(ph.p_filesz, 1ULL))
-				continue;
-			*bias = im->start - (ph.p_vaddr - ph.p_offset + im->offset);
-			err = 0;
-		}
-	}
-	elf_end(elf);
-	return err;
-}
-
-static void report(Dwfl *dwfl, const struct image *im)
-{
-	char path[64];
-	u64 bias;
-	int fd;
-
-	if (im->fd < 0 || load_bias(im, &bias))
-		return;
-	/* a descriptor of its own: libdwfl closes it */
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", im->fd);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0 && !dwfl_report_elf(dwfl, path__base(im->path), im->path, fd, bias, true))
-		close(fd);
-}
-
-static Dwfl *report_all(const struct images *images)
-{
-	Dwfl *dwfl = dwfl_begin(&callbacks);
-
-	if (!dwfl)
-		return NULL;
-	dwfl_report_begin(dwfl);
-	for (int i = 0; i < images->n; i++)
-		report(dwfl, &images->v[i]);
-	dwfl_report_end(dwfl, NULL, NULL);
-	return dwfl;
-}
-
 static int write_symbol(struct recording_writer *w, u64 ts, u64 start, u64 size, const char *name, const char *object)
 {
 	struct ev_symbol e = {.hdr = {.ts = ts, .kind = EV_SYMBOL}, .addr = start, .size = size};
@@ -176,44 +121,50 @@ static int write_symbol(struct recording_writer *w, u64 ts, u64 start, u64 size,
 	return err;
 }
 
-int symbolize__write(struct recording_writer *w, const struct images *im, u64 ts, struct symbolize_result *out)
+static int write_symbols(
+	struct recording_writer *w, Dwfl *dwfl, u64 ts, const struct addresses *a, struct symbolize_result *out)
+{
+	u64 last_end = 0;
+	int err = 0;
+
+	for (u32 i = 0; i < a->n && !err; i++) {
+		Dwfl_Module *mod = dwfl_addrmodule(dwfl, a->slots[i]);
+		const char *name;
+		GElf_Off off;
+		GElf_Sym sym;
+
+		if (a->slots[i] < last_end) { /* within the symbol just written */
+			out->named++;
+			continue;
+		}
+		name = mod ? dwfl_module_addrinfo(mod, a->slots[i], &off, &sym, NULL, NULL, NULL) : NULL;
+		if (!name)
+			continue;
+		out->named++;
+		last_end = a->slots[i] - off + max(sym.st_size, off + 1);
+		err = write_symbol(w, ts, a->slots[i] - off, last_end - (a->slots[i] - off), name,
+			dwfl_module_info(mod, NULL, NULL, NULL, NULL, NULL, NULL, NULL));
+	}
+	return err;
+}
+
+int symbolize__write(struct recording_writer *w, Dwfl *dwfl, u64 ts, struct symbolize_result *out)
 {
 	struct addresses a = {};
-	u64 last_end = 0;
-	Dwfl *dwfl = NULL;
 	int err;
 
 	*out = (struct symbolize_result){};
 	err = recording__flush(w);
 	if (!err)
 		err = collect(&a, w->fd);
-	if (err)
-		goto cleanup;
-	sort(&a);
-	dwfl = report_all(im);
-	for (u32 i = 0; dwfl && i < a.n && !err; i++) {
-		Dwfl_Module *mod = dwfl_addrmodule(dwfl, a.slots[i]);
-		const char *name;
-		GElf_Off off;
-		GElf_Sym sym;
-
-		if (a.slots[i] < last_end) { /* within the symbol just written */
-			out->named++;
-			continue;
-		}
-		name = mod ? dwfl_module_addrinfo(mod, a.slots[i], &off, &sym, NULL, NULL, NULL) : NULL;
-		if (!name)
-			continue;
-		out->named++;
-		last_end = a.slots[i] - off + max(sym.st_size, off + 1);
-		err = write_symbol(w, ts, a.slots[i] - off, last_end - (a.slots[i] - off), name,
-			dwfl_module_info(mod, NULL, NULL, NULL, NULL, NULL, NULL, NULL));
+	if (!err) {
+		sort(&a);
+		err = write_symbols(w, dwfl, ts, &a, out);
 	}
+	if (!err)
+		err = sources__write(w, dwfl, ts, a.slots, a.n, &out->lines);
 	out->addresses = a.n;
 	out->beyond = a.beyond;
-cleanup:
-	if (dwfl)
-		dwfl_end(dwfl);
 	free(a.slots);
 	return err;
 }

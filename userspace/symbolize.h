@@ -7,18 +7,20 @@
 #ifndef REDFRAME_SYMBOLIZE_H
 #define REDFRAME_SYMBOLIZE_H
 
+#include <elfutils/libdwfl.h>
+
 #include "common.h"
 
-struct images;
 struct recording_writer;
 
 struct symbolize_result {
 	u32 addresses; /* distinct ones that wanted a name */
 	u32 named;
+	u32 lines;  /* have a source line */
 	u32 beyond; /* distinct ones that did not fit into the table: without a name */
 };
 
 /* 0 or -errno */
-int symbolize__write(struct recording_writer *w, const struct images *im, u64 ts, struct symbolize_result *out);
+int symbolize__write(struct recording_writer *w, Dwfl *dwfl, u64 ts, struct symbolize_result *out);
 
 #endif

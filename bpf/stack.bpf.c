@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Where in the game's code something happened: a copy of the user registers and of the top of the user stack, for the
+ * few events that are worth it. The STACK record comes right before the event's own, with the same ts. */
+#include "redframe.bpf.h"
+
+__u64 stacks_taken = 0;
+__u64 stacks_skipped[STACK_SKIPS] = {};
+
+/* seconds, nearly */
+#define WINDOW(ts) ((u32)((ts) >> 30))
+
+static u32 window, taken_in_window;
+
+static __always_inline int skip(enum stack_skip why)
+{
+	__sync_fetch_and_add(&stacks_skipped[why], 1);
+	return 1;
+}
+
+/* The budgets. Two CPUs may both begin a window: then some more are taken, no harm. */
+static __always_inline int over_budget(struct thread_state *st, u64 ts, u32 reason)
+{
+	u32 now_window = WINDOW(ts);
+
+	if (st->stack_window != now_window) {
+		st->stack_window = now_window;
+		st->stacks = 0;
+	}
+	if (window != now_window) {
+		window = now_window;
+		taken_in_window = 0;
+	}
+	if (reason != STACK_SAMPLE && st->stacks >= opt.stacks_per_thread)
+		return skip(STACK_SKIP_THREAD);
+	if (taken_in_window >= opt.stacks_per_second)
+		return skip(STACK_SKIP_GAME);
+	/* never at the expense of events */
+	if (bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > opt.stack_ring_bytes)
+		return skip(STACK_SKIP_RING);
+	st->stacks += reason != STACK_SAMPLE;
+	__sync_fetch_and_add(&taken_in_window, 1);
+	return 0;
+}
+
+/* In pieces, for the stack may end or not be there: what cannot be read ends it. */
+static __always_inline void copy(struct stack_copy *c, u64 base)
+{
+	u32 bytes = 0;
+
+	for (u32 i = 0; i < STACK_PIECES; i++) {
+		if (bytes >= opt.stack_bytes)
+			break;
+		if (bpf_probe_read_user(c->data + i * STACK_PIECE, STACK_PIECE, (void *)(base + i * STACK_PIECE)))
+			break;
+		bytes += STACK_PIECE;
+	}
+	c->base = base;
+	c->bytes = bytes;
+	c->more = bytes >= opt.stack_bytes;
+}
+
+/* A global function, so that it is verified once. Of the current thread, for its event of ts that is recorded next. */
+__noinline int stack__copy(u64 ts, u32 reason)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread_state *st = thread_state_if_any(task);
+	struct pt_regs *regs = (void *)bpf_task_pt_regs(task);
+	struct stack_copy *c;
+	u64 sp;
+
+	if (!st || over_budget(st, ts, reason))
+		return 0;
+	c = bpf_ringbuf_reserve(&events, sizeof(*c) + STACK_ROOM, 0);
+	if (!c)
+		return skip(STACK_SKIP_RING);
+	c->rec = (struct ev_stack){HDR(STACK, stack, ts, task->pid), .reason = reason};
+	bpf_probe_read_kernel(c->regs, sizeof(*regs), regs);
+	sp = REGS_SP(regs);
+	copy(c, sp & ~(u64)(STACK_PIECE - 1));
+	submit(c);
+	__sync_fetch_and_add(&stacks_taken, 1);
+	return 0;
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "maps.h"
+#include "modules.h"
+
+static const Dwfl_Callbacks callbacks = {
+	.find_elf = dwfl_linux_proc_find_elf,
+	.find_debuginfo = dwfl_standard_find_debuginfo, /* asks debuginfod only if the user has set DEBUGINFOD_URLS */
+};
+
+/* What to add to the file's addresses to get the game's: -ENOEXEC where no segment starts the mapping. */
+static int load_bias(const struct image *im, u64 *bias)
+{
+	Elf *elf = elf_begin(im->fd, ELF_C_READ, NULL);
+	size_t n = 0;
+	int err = -ENOEXEC;
+	GElf_Phdr ph;
+
+	if (elf && !elf_getphdrnum(elf, &n)) {
+		for (size_t i = 0; i < n && err; i++) {
+			if (!gelf_getphdr(elf, i, &ph) || ph.p_type != PT_LOAD)
+				continue;
+			if (im->offset < (ph.p_offset & ~4095ULL) || im->offset >= ph.p_offset + max(ph.p_filesz, 1ULL))
+				continue;
+			*bias = im->start - (ph.p_vaddr - ph.p_offset + im->offset);
+			err = 0;
+		}
+	}
+	elf_end(elf);
+	return err;
+}
+
+static void report(Dwfl *dwfl, const struct image *im)
+{
+	char path[64];
+	u64 bias;
+	int fd;
+
+	if (im->fd < 0 || load_bias(im, &bias))
+		return;
+	/* a descriptor of its own: libdwfl closes it */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", im->fd);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0 && !dwfl_report_elf(dwfl, path__base(im->path), im->path, fd, bias, true))
+		close(fd);
+}
+
+Dwfl *modules__open(const struct images *images)
+{
+	Dwfl *dwfl = dwfl_begin(&callbacks);
+
+	if (!dwfl)
+		return NULL;
+	dwfl_report_begin(dwfl);
+	for (int i = 0; i < images->n; i++)
+		report(dwfl, &images->v[i]);
+	dwfl_report_end(dwfl, NULL, NULL);
+	return dwfl;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ *
+ * The game's images as libdwfl knows them: for unwinding, symbols and lines.
+ */
+#ifndef REDFRAME_MODULES_H
+#define REDFRAME_MODULES_H
+
+#include <elfutils/libdwfl.h>
+
+#include "images.h"
+
+/* NULL when out of memory. An image that cannot be read is left out. */
+Dwfl *modules__open(const struct images *images);
+
+#endif

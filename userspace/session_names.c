@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* When recording has ended: where in the code its events happened. */
+#include <errno.h>
+
+#include "calls.h"
+#include "capture.h"
+#include "bpf_options.h"
+#include "log.h"
+#include "modules.h"
+#include "session.h"
+#include "sources.h"
+#include "startup.h"
+#include "symbolize.h"
+
+void session__open_stacks(struct session *s)
+{
+	int err = s->o->stack ? stacks__open(&s->stacks, s->out.fd) : 0;
+
+	if (err)
+		session__note(s, 1, CLASS_META, "no call chains are recorded: %s", errstr(err));
+	s->drain.stacks = s->o->stack && !err ? &s->stacks : NULL;
+}
+
+static void tell_stacks(struct session *s, const struct calls_result *r)
+{
+	u64 skipped[STACK_SKIPS], taken = capture__stacks(s->capture, skipped), all = s->stacks.dropped;
+	u64 ts = clock_boot_ns();
+
+	for (int i = 0; i < STACK_SKIPS; i++)
+		all += skipped[i];
+	meta__info(&s->out, ts, "stacks.taken", "%llu", (unsigned long long)taken);
+	meta__info(&s->out, ts, "stacks.unwound", "%llu", (unsigned long long)(r->stacks - r->failed));
+	meta__info(&s->out, ts, "stacks.truncated", "%llu", (unsigned long long)r->truncated);
+	meta__info(&s->out, ts, "stacks.skipped", "%llu", (unsigned long long)all);
+	log_debug("%llu stacks: %u calls, %llu truncated, %llu skipped, unwound in %.0f ms",
+		(unsigned long long)r->stacks, r->calls, (unsigned long long)r->truncated, (unsigned long long)all,
+		r->ns / 1e6);
+	if (!all && !r->beyond)
+		return;
+	session__note(s, 0, CLASS_META,
+		"%llu events have no call chain: over a thread's budget of %u a second %llu, over the game's of %u "
+		"%llu, the ring was half full %llu, no room %llu",
+		(unsigned long long)(all + r->beyond), CAPTURE_STACKS_PER_THREAD,
+		(unsigned long long)skipped[STACK_SKIP_THREAD], CAPTURE_STACKS_PER_SECOND,
+		(unsigned long long)skipped[STACK_SKIP_GAME], (unsigned long long)skipped[STACK_SKIP_RING],
+		(unsigned long long)(s->stacks.dropped + r->beyond));
+}
+
+static void unwind_stacks(struct session *s, Dwfl *dwfl, u64 ts)
+{
+	struct calls_result r = {};
+	int err = calls__write(&s->out, &s->stacks, dwfl, ts, &r);
+
+	if (err && err != s->out.error)
+		session__note(s, 1, CLASS_META, "not all call chains could be found: %s", errstr(err));
+	tell_stacks(s, &r);
+}
+
+static void name_addresses(struct session *s, Dwfl *dwfl, u64 ts)
+{
+	struct symbolize_result r;
+	int err = symbolize__write(&s->out, dwfl, ts, &r);
+
+	if (err && err != s->out.error)
+		session__note(s, 1, CLASS_META, "addresses stay without names: %s", errstr(err));
+	if (r.beyond)
+		session__note(s, 1, CLASS_META, "%u addresses stay without names: too many", r.beyond);
+	log_debug("%u of %u addresses have names, %u a line", r.named, r.addresses, r.lines);
+}
+
+void session__name_code(struct session *s)
+{
+	u64 ts = clock_boot_ns();
+	Dwfl *dwfl;
+
+	images__refresh(&s->images, s->target.tgid);
+	dwfl = modules__open(&s->images);
+	if (!dwfl) {
+		session__note(s, 1, CLASS_META, "addresses stay without names: %s", errstr(-ENOMEM));
+		return;
+	}
+	if (s->drain.stacks)
+		unwind_stacks(s, dwfl, ts);
+	name_addresses(s, dwfl, ts);
+	dwfl_end(dwfl);
+}

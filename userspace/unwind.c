@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "unwind.h"
+
+struct unwinder {
+	Dwfl *dwfl;
+	const struct stack_copy *stack;
+	u64 *addrs;
+	int n;
+	bool beyond; /* more calls than there is room for, or one that is no code */
+};
+
+/* ---- registers, by their DWARF numbers ---- */
+
+#if defined(__x86_64__)
+/* struct pt_regs: r15 r14 r13 r12 bp bx r11 r10 r9 r8 ax cx dx si di orig_ax ip cs flags sp ss */
+static const u8 dwarf_regs[] = {10, 12, 11, 5, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0, 16};
+#elif defined(__aarch64__)
+static const u8 dwarf_regs[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23,
+	24, 25, 26, 27, 28, 29, 30, 31};
+#define PC_AT 32
+#endif
+
+static bool set_registers(Dwfl_Thread *thread, void *arg)
+{
+	const struct unwinder *u = arg;
+	Dwarf_Word regs[ARRAY_SIZE(dwarf_regs)];
+
+	for (size_t i = 0; i < ARRAY_SIZE(dwarf_regs); i++)
+		regs[i] = u->stack->regs[dwarf_regs[i]];
+#ifdef PC_AT
+	dwfl_thread_state_register_pc(thread, u->stack->regs[PC_AT]);
+#endif
+	return dwfl_thread_state_registers(thread, 0, ARRAY_SIZE(regs), regs);
+}
+
+/* ---- memory ---- */
+
+static bool read_stack(const struct stack_copy *s, u64 addr, u64 *word)
+{
+	if (addr < s->base || s->bytes < sizeof(*word) || addr - s->base > s->bytes - sizeof(*word))
+		return false;
+	memcpy(word, s->data + (addr - s->base), sizeof(*word));
+	return true;
+}
+
+static bool read_memory(Dwfl *dwfl, Dwarf_Addr addr, Dwarf_Word *word, void *arg)
+{
+	const struct unwinder *u = arg;
+
+	return read_stack(u->stack, addr, word);
+}
+
+/* ---- libdwfl's view: one process with one thread ---- */
+
+#define THREAD 1
+
+static pid_t next_thread(Dwfl *dwfl, void *arg, void **thread_arg)
+{
+	*thread_arg = arg;
+	return 0;
+}
+
+static bool get_thread(Dwfl *dwfl, pid_t tid, void *arg, void **thread_arg)
+{
+	*thread_arg = arg;
+	return true;
+}
+
+static const Dwfl_Thread_Callbacks callbacks = {
+	.next_thread = next_thread,
+	.get_thread = get_thread,
+	.memory_read = read_memory,
+	.set_initial_registers = set_registers,
+};
+
+int unwinder__new(struct unwinder **out, Dwfl *dwfl)
+{
+	struct unwinder *u = calloc(1, sizeof(*u));
+
+	*out = u;
+	if (!u)
+		return -ENOMEM;
+	u->dwfl = dwfl;
+	if (dwfl_attach_state(dwfl, NULL, THREAD, &callbacks, u))
+		return 0;
+	free(u);
+	*out = NULL;
+	return -ENOSYS;
+}
+
+void unwinder__free(struct unwinder *u)
+{
+	free(u);
+}
+
+static int on_frame(Dwfl_Frame *frame, void *arg)
+{
+	struct unwinder *u = arg;
+	Dwarf_Addr pc;
+	bool exact;
+
+	if (!dwfl_frame_pc(frame, &pc, &exact))
+		return DWARF_CB_ABORT;
+	/* a return address points behind the call: the call itself may be the last instruction of its function */
+	pc -= !exact;
+	if (u->n == UNWIND_CALLS_MAX || (u->n && !dwfl_addrmodule(u->dwfl, pc))) {
+		u->beyond = true;
+		return DWARF_CB_ABORT;
+	}
+	u->addrs[u->n++] = pc;
+	return DWARF_CB_OK;
+}
+
+int unwinder__walk(struct unwinder *u, const struct stack_copy *stack, u64 *addrs, bool *truncated)
+{
+	int ended;
+
+	u->stack = stack;
+	u->addrs = addrs;
+	u->n = 0;
+	u->beyond = false;
+	ended = dwfl_getthread_frames(u->dwfl, THREAD, on_frame, u);
+	*truncated = ended != 0 || u->beyond;
+	return u->n;
+}
