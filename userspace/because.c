@@ -128,6 +128,8 @@ static u64 what_key(const struct piece *p)
 {
 	const struct span *s = p->span;
 
+	if (p->cause == CAUSE_CPU_WAIT && !p->off) /* not another thread: the machine itself */
+		return EV_SAMPLE;
 	if (p->cause == CAUSE_CPU_WAIT || p->cause == CAUSE_CODE || p->cause == CAUSE_INTERRUPT)
 		return 0;
 	if (p->cause == CAUSE_UNEXPLAINED)
@@ -208,7 +210,7 @@ static void add_event(struct node *n, const struct span *s)
 /* One event counts once, in however many pieces it lies. */
 static void count_piece(struct node *n, const struct piece *p)
 {
-	if (p->cause == CAUSE_CPU_WAIT) {
+	if (p->cause == CAUSE_CPU_WAIT && p->off) {
 		n->count += p->off != n->last_off;
 	} else if (p->span) {
 		if (p->span != n->last_span)
@@ -377,7 +379,7 @@ static int account_piece(struct tree *tree, u32 parent, const struct line *l, u3
 	add_piece(n, p);
 	n->foreign = !is_game(tree->m, tid);
 	tree->lost |= !depth && p->lost;
-	if (tree->detail && p->cause == CAUSE_CPU_WAIT)
+	if (tree->detail && p->cause == CAUSE_CPU_WAIT && p->off)
 		had = add_cpu_wait(tree, n, p);
 	if (tree->detail && l && p->code)
 		add_samples(tree, parent, l, p);

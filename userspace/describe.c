@@ -127,6 +127,11 @@ static int describe_cpu_wait(struct part *p, struct arena *a, const struct node 
 {
 	char idle[32], latency[32];
 
+	if (!n->off) {
+		p->what = "the hypervisor or firmware";
+		p->detail = "no timer tick came";
+		return 0;
+	}
 	p->what = p->who;
 	if (n->idle_elsewhere_ns > n->ns / 10)
 		p->detail = arena__fmt(

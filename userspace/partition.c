@@ -199,7 +199,8 @@ static int step(struct sweep *w)
 
 	piece.phase = !o ? PHASE_RUNNING : w->now < o->wake ? PHASE_BLOCKED : PHASE_RUNNABLE;
 	piece.span = innermost(w, !!o);
-	piece.code = !o && (!piece.span || (piece.span->blocked == CAUSE_NONE && !innermost(w, true)));
+	piece.code = !o && (!piece.span || piece.span->kind == EV_IRQ || piece.span->kind == EV_SOFTIRQ) &&
+		     (!piece.span || (piece.span->blocked == CAUSE_NONE && !innermost(w, true)));
 	if (piece.phase == PHASE_RUNNING)
 		piece.cause = running_cause(w->l, piece.span, lost);
 	else if (piece.phase == PHASE_BLOCKED)

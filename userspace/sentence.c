@@ -186,8 +186,8 @@ static void say_reclaim(struct str *s, const struct part *p, enum form f, bool w
 static void say_cpu_wait(struct str *s, const struct part *p, enum form f, bool with_figures)
 {
 	str__fmt(s, "%s a CPU", f == ING ? "waiting for" : "waited for");
-	if (p->who)
-		str__fmt(s, " that %s had", p->who);
+	if (p->who || p->what)
+		str__fmt(s, " that %s had", p->who ?: p->what);
 	if (with_figures)
 		add_others(s, p);
 	if (with_figures && p->detail)

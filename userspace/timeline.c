@@ -6,6 +6,7 @@
 #include "timeline.h"
 
 #define DEAD_SWEEP   256u  /* so many ended threads are looked through at once */
+#define STALL_TICKS  3u    /* samples of a running thread that are missing in a row */
 #define FAULT_GAP_NS 1000u /* between two faults of user code: less is theirs */
 #define TASK_GONE    0xb0u /* EXIT_DEAD, EXIT_ZOMBIE, TASK_DEAD of sched.h: it will not come back */
 #define WAKE_IRQ     (WAKE_HARDIRQ | WAKE_SOFTIRQ)
@@ -368,10 +369,31 @@ static int on_span(struct timeline *t, const struct span *s, u32 tid)
 	return 0;
 }
 
+/* A running thread is sampled each period, to some microseconds. Where ticks are missing, its CPU did not run: what is
+ * below this machine had it, a hypervisor as a rule. The tick that was due comes as soon as it runs again. */
+static int find_stall(struct timeline *t, struct line *l, u64 ts)
+{
+	const struct sample *last = fifo__last(&l->samples);
+	u64 since = max(l->seen, last ? last->ts : 0);
+	struct span *s;
+
+	if (!t->sample_ns || l->state != LINE_ON || !l->switched || ts <= since ||
+		ts - since < STALL_TICKS * t->sample_ns)
+		return 0;
+	s = fifo__push(&l->spans, t->horizon, &t->bytes);
+	if (!s)
+		return -ENOMEM;
+	*s = (struct span){
+		.start = since, .end = ts, .kind = EV_SAMPLE, .blocked = CAUSE_NONE, .running = CAUSE_CPU_WAIT};
+	settle(t, &l->spans);
+	return 0;
+}
+
 static int on_sample(struct timeline *t, const struct ev_sample *e)
 {
 	struct line *l = line_get(t, e->hdr.tid);
-	struct sample *s = l ? fifo__push(&l->samples, t->horizon, &t->bytes) : NULL;
+	int err = l ? find_stall(t, l, e->hdr.ts) : -ENOMEM;
+	struct sample *s = err ? NULL : fifo__push(&l->samples, t->horizon, &t->bytes);
 
 	if (!s)
 		return -ENOMEM;
@@ -415,6 +437,15 @@ static int on_other(struct timeline *t, struct model *m, const struct ev_hdr *re
 	return 0;
 }
 
+/* "… sample=1000 …": Hz */
+static void learn_rate(struct timeline *t, const struct model *m)
+{
+	const char *options = model__info(m, "session.options"), *at = options ? strstr(options, "sample=") : NULL;
+	u64 hz = at ? strtoull(at + strlen("sample="), NULL, 10) : 0;
+
+	t->sample_ns = hz && hz <= NSEC_PER_SEC ? NSEC_PER_SEC / hz : 0;
+}
+
 static void trim_all(struct timeline *t)
 {
 	for (u32 i = 0; i < t->n_slots; i++)
@@ -454,6 +485,10 @@ int timeline__event(struct timeline *t, struct model *m, const struct ev_hdr *re
 		break;
 	case EV_EXIT:
 		on_exit_record(t, (const struct ev_exit *)rec);
+		err = 0;
+		break;
+	case EV_INFO:
+		learn_rate(t, m);
 		err = 0;
 		break;
 	case EV_LOST:

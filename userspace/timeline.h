@@ -37,7 +37,7 @@ struct off {
 /* A record with a duration, as much of it as explaining needs. */
 struct span {
 	u64 start, end;
-	u8 kind;    /* enum ev_kind */
+	u8 kind;    /* enum ev_kind; SAMPLE: samples are missing, for the CPU itself did not run */
 	s8 blocked; /* enum cause of its time off the CPU; CAUSE_NONE: the span around it says */
 	s8 running; /* and on it */
 	u8 lock;    /* enum lock_kind */
@@ -107,7 +107,8 @@ struct timeline {
 	u64 horizon; /* what ended before it may be forgotten */
 	u64 cut;     /* memory was short: nothing is known before it */
 	u64 now;
-	u64 late; /* records left out because they came far out of order */
+	u64 sample_ns; /* from sample to sample of a running thread; 0: not known, or off */
+	u64 late;      /* records left out because they came far out of order */
 };
 
 #define TIMELINE_LIMIT (64u << 20)

@@ -47,6 +47,40 @@ static void test_fault_inside_a_read_is_a_fault(void **state)
 		1, 7, "code 1, file_read 1, page_fault 2, file_read 1, code 1");
 }
 
+static void test_ticks_that_are_missing_tell_that_the_cpu_did_not_run(void **state)
+{
+	/* it runs from 1 ms on; ticks are due each ms, and none comes between 3 and 9 */
+	check_cut("0 0 0 info text=\"session.options=events=all sample=1000 frame=auto\"\n"
+		  "1ms 0 0 switch next_tid=100\n"
+		  "2ms 100 0 sample ip=1\n"
+		  "3ms 100 0 sample ip=1\n"
+		  "9ms 100 0 sample ip=1\n"
+		  "11ms 100 0 sample ip=1\n",
+		1, 12, "code 2, cpu_wait 6, code 3");
+}
+
+static void test_ticks_are_not_missed_while_a_thread_is_off_the_cpu(void **state)
+{
+	check_cut("0 0 0 info text=\"session.options=events=all sample=1000 frame=auto\"\n"
+		  "1ms 0 0 switch next_tid=100\n"
+		  "2ms 100 0 sample ip=1\n"
+		  "2ms 100 0 switch next_tid=0 prev_state=1 sys=nanosleep flags=2\n"
+		  "8ms 0 0 switch next_tid=100 flags=4\n"
+		  "9ms 100 0 sample ip=1\n",
+		1, 10, "code 1, sleep 6, code 2");
+}
+
+static void test_short_gaps_between_faults_in_a_row_are_theirs(void **state)
+{
+	check_cut("1ms 0 0 switch next_tid=100\n"
+		  "3000us 100 0 fault dur=1000us addr=0 flags=0\n"
+		  "4000us 100 0 fault dur=999500ns addr=4096 flags=0\n"
+		  "6000us 100 0 fault dur=998us addr=8192 flags=0\n"
+		  "7000us 100 0 fault dur=999500ns addr=8192 flags=KERNEL\n",
+		1, 7,
+		"code 1, page_fault 1, page_fault 1, code 1.002, page_fault 0.998, code 0.0005, page_fault 0.9995");
+}
+
 static void test_off_cpu_beats_on_cpu(void **state)
 {
 	/* the switch covers the whole read: nothing of it is running */
@@ -208,6 +242,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_thread_of_which_nothing_is_known_ran_code),
 		cmocka_unit_test(test_fault_inside_a_read_is_a_fault),
+		cmocka_unit_test(test_ticks_that_are_missing_tell_that_the_cpu_did_not_run),
+		cmocka_unit_test(test_ticks_are_not_missed_while_a_thread_is_off_the_cpu),
+		cmocka_unit_test(test_short_gaps_between_faults_in_a_row_are_theirs),
 		cmocka_unit_test(test_off_cpu_beats_on_cpu),
 		cmocka_unit_test(test_wakeup_latency_is_cpu_wait),
 		cmocka_unit_test(test_yielding_inside_a_fault_waits_for_the_device),
