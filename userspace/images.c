@@ -7,14 +7,6 @@
 #include "images.h"
 #include "maps.h"
 
-static bool known(const struct images *im, const struct map *m)
-{
-	for (int i = 0; i < im->n; i++)
-		if (im->v[i].ino == m->ino && im->v[i].dev == m->dev)
-			return true;
-	return false;
-}
-
 /* the first mapping of a file gives its load bias; the one with code tells that it is an image */
 static const struct map *first_of(const struct maps *maps, const struct map *m)
 {
@@ -22,6 +14,18 @@ static const struct map *first_of(const struct maps *maps, const struct map *m)
 		if (maps->v[i].ino == m->ino && maps->v[i].dev == m->dev)
 			return &maps->v[i];
 	return m;
+}
+
+/* A file may come again elsewhere: then it is one more image, and the old one stays for the addresses recorded so far.
+ */
+static bool known(const struct images *im, const struct maps *maps, const struct map *m)
+{
+	u64 start = first_of(maps, m)->start;
+
+	for (int i = 0; i < im->n; i++)
+		if (im->v[i].ino == m->ino && im->v[i].dev == m->dev && im->v[i].start == start)
+			return true;
+	return false;
 }
 
 static int add(struct images *im, const struct maps *maps, const struct map *m, u32 tgid)
@@ -55,7 +59,7 @@ int images__refresh(struct images *im, u32 tgid)
 	for (int i = 0; i < maps.n && !err; i++) {
 		const struct map *m = &maps.v[i];
 
-		if (m->ino && m->prot & PROT_EXEC && !known(im, m))
+		if (m->ino && m->prot & PROT_EXEC && !known(im, &maps, m))
 			err = add(im, &maps, m, tgid);
 	}
 	maps__free(&maps);

@@ -216,6 +216,8 @@ static int launch(struct session *s)
 		return EXIT_NO_TARGET;
 	}
 	startup__game(&s->out, ts, &s->target);
+	images__free(&s->images);
+	images__refresh(&s->images, tgid);
 	return EXIT_OK;
 }
 
