@@ -272,23 +272,49 @@ static u64 code_at(const struct model *m, u64 ip)
 	return sym ? sym->addr : map ? map->start : ip;
 }
 
+static int add_hit(struct tree *tree, u32 node, u64 code)
+{
+	if (tree->n_hits == tree->cap_hits) {
+		u32 cap = tree->cap_hits ? tree->cap_hits * 2 : 256;
+		struct hit *hits = realloc(tree->hits, cap * sizeof(*hits));
+
+		if (!hits)
+			return -ENOMEM;
+		tree->hits = hits;
+		tree->cap_hits = cap;
+	}
+	tree->hits[tree->n_hits++] = (struct hit){.code = code, .node = node};
+	return 0;
+}
+
+static int by_node(const void *a, const void *b)
+{
+	const struct hit *x = a, *y = b;
+
+	if (x->node != y->node)
+		return x->node < y->node ? -1 : 1;
+	return x->code < y->code ? -1 : x->code > y->code;
+}
+
 /* Samples are taken in the timer's interrupt: what lies in one tells of the code that it interrupted. */
-static void add_samples(const struct tree *tree, u32 parent, const struct line *l, const struct piece *p)
+static int add_samples(struct tree *tree, u32 parent, const struct line *l, const struct piece *p)
 {
 	const struct fifo *f = &l->samples;
 	u32 code = *slot_of(tree, parent, CAUSE_CODE, 0, 0);
 	struct node *n = &tree->nodes[code];
 
 	if (!code)
-		return;
+		return 0;
 	for (u32 i = fifo__after(f, p->start ? p->start - 1 : 0); i < f->n; i++) {
 		const struct sample *s = fifo__at(f, i);
 
 		if (s->ts >= p->end)
 			break;
+		if (add_hit(tree, code, code_at(tree->m, s->ip)))
+			return -ENOMEM;
 		n->samples++;
-		tally__add(&n->code, code_at(tree->m, s->ip), 1);
 	}
+	return 0;
 }
 
 static int add_moment(struct tree *tree, const struct piece *p, u32 node, u32 who)
@@ -382,8 +408,8 @@ static int account_piece(struct tree *tree, u32 parent, const struct line *l, u3
 	if (tree->detail && p->cause == CAUSE_CPU_WAIT && p->off)
 		had = add_cpu_wait(tree, n, p);
 	if (tree->detail && l && p->code)
-		add_samples(tree, parent, l, p);
-	if (tree->detail && !depth)
+		err = add_samples(tree, parent, l, p);
+	if (!err && tree->detail && !depth)
 		err = add_moment(tree, p, node, had);
 	if (!err && who)
 		err = follow(tree, node, depth, who, p);
@@ -431,13 +457,16 @@ int tree__build(
 	tree->t = t;
 	tree->m = m;
 	tree->detail = detail;
-	tree->n = tree->n_things = tree->n_moments = tree->not_followed = 0;
+	tree->n = tree->n_things = tree->n_moments = tree->n_hits = tree->not_followed = 0;
 	tree->lost = false;
 	tree->alloc_bytes = tree->alloc_largest = tree->alloc_caller = tree->alloc_calls = 0;
 	node_new(tree, 0, CAUSE_NONE, 0, 0);
 	tree->nodes[0].ns = end - start;
 	add_allocations(tree, tid, start, end);
-	return account(tree, 0, tid, start, end);
+	err = account(tree, 0, tid, start, end);
+	if (tree->n_hits)
+		qsort(tree->hits, tree->n_hits, sizeof(*tree->hits), by_node);
+	return err;
 }
 
 void tree__free(struct tree *tree)
@@ -447,5 +476,6 @@ void tree__free(struct tree *tree)
 	free(tree->nodes);
 	free(tree->slots);
 	free(tree->moments);
+	free(tree->hits);
 	memset(tree, 0, sizeof(*tree));
 }

@@ -45,15 +45,21 @@ struct node {
 	u64 longest_ns;
 	const struct span *span, *last_span; /* of the longest piece: names come from it */
 	const struct off *off, *last_off;
-	struct tally who;  /* other threads by ns */
-	struct tally code; /* CODE: symbol addresses by samples */
-	u32 samples;
+	struct tally who; /* other threads by ns */
+	u32 samples;      /* CODE */
 };
 
 /* A piece of the frame with the node of depth 1 that it went to. */
 struct moment {
 	u64 start, end, waker_ts;
 	u32 node, waker, who;
+};
+
+/* A sample in code, of the CODE node that it tells of. */
+struct hit {
+	u64 code; /* where the function begins, else its file's mapping */
+	u32 node;
+	u32 zero;
 };
 
 struct tree {
@@ -63,6 +69,8 @@ struct tree {
 	u32 n_slots;
 	struct moment *moments;
 	u32 n_moments, cap_moments;
+	struct hit *hits; /* by node and code */
+	u32 n_hits, cap_hits;
 	u32 not_followed; /* waits whose reasons did not fit */
 	u64 alloc_bytes, alloc_largest, alloc_caller;
 	u32 alloc_calls;

@@ -7,6 +7,7 @@
 #include "describe.h"
 #include "strings.h"
 #include "syscalls.h"
+#include "where.h"
 
 static const char *file_kind(u32 mode)
 {
@@ -106,21 +107,23 @@ static const char *unexplained_reason(const struct node *n)
 	return n->off ? "off the CPU for no recorded reason" : "records were lost";
 }
 
-static int describe_code(struct part *p, struct arena *a, const struct model *m, const struct node *n)
+int describe__code(struct part *p, struct arena *a, const struct model *m, u64 code, u32 hits, u32 samples)
 {
-	u64 hits, top = tally__top(&n->code, &hits);
-	const struct mapping *map = model__mapping(m, top);
+	const struct mapping *map = model__mapping(m, code);
 	const char *base = map && map->path ? strrchr(map->path, '/') : NULL;
 	char name[256];
 
-	if (n->samples && function__name(m, top, name, sizeof(name)))
-		p->what = p->where = arena__text(a, name);
-	else if (n->samples && base)
-		p->what = arena__text(a, base + 1);
-	else
+	if (!samples)
 		return 0;
-	p->detail = arena__fmt(a, "%llu of %u samples", (unsigned long long)hits, n->samples);
-	return p->what && p->detail ? 0 : -ENOMEM;
+	if (code && function__name(m, code, name, sizeof(name)))
+		p->what = p->where = arena__text(a, name);
+	else if (code && base)
+		p->what = arena__text(a, base + 1);
+	else if (hits == samples)
+		return 0; /* many functions, or memory that no file is behind */
+	p->share = hits * 100 / samples;
+	p->detail = arena__fmt(a, "%u of %u samples", hits, samples);
+	return p->detail ? 0 : -ENOMEM;
 }
 
 static int describe_cpu_wait(struct part *p, struct arena *a, const struct node *n)
@@ -169,7 +172,7 @@ static int describe_who(struct part *p, struct arena *a, const struct model *m, 
 	return p->who ? 0 : -ENOMEM;
 }
 
-static void describe_span(
+static int describe_span(
 	struct part *p, struct arena *a, const struct tree *tree, const struct model *m, const struct node *n)
 {
 	const struct span *s = n->span;
@@ -180,12 +183,15 @@ static void describe_span(
 	p->kind = s ? s->kind : 0;
 	if (s && s->kind == EV_FAULT && function__name(m, s->ip, name, sizeof(name)))
 		p->where = arena__text(a, name);
+	if (s && where__fill(p, a, m, s->chain))
+		return -ENOMEM;
 	if (n->from < n->to) {
 		p->from = n->from;
 		p->to = n->to;
 	}
 	if (p->cycle)
 		p->detail = "a cycle of waits, as in a deadlock";
+	return 0;
 }
 
 int describe__node(
@@ -195,13 +201,11 @@ int describe__node(
 
 	if (err)
 		return err;
-	if (n->cause == CAUSE_CODE)
-		return describe_code(p, a, m, n);
 	if (n->cause == CAUSE_CPU_WAIT)
 		return describe_cpu_wait(p, a, n);
 	if (n->cause == CAUSE_UNEXPLAINED)
 		p->detail = unexplained_reason(n);
 	else
-		describe_span(p, a, tree, m, n);
+		return describe_span(p, a, tree, m, n);
 	return 0;
 }

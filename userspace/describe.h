@@ -9,7 +9,9 @@
 
 extern const char thread_ended[]; /* a detail of UNEXPLAINED */
 
-/* 0 or -ENOMEM */
+/* Of code: the function (or file) that `code` is the begin of, 0 for several; on how many of the samples that rests */
+int describe__code(struct part *p, struct arena *a, const struct model *m, u64 code, u32 hits, u32 samples);
+/* Of everything else. 0 or -ENOMEM */
 int describe__node(
 	struct part *p, struct arena *a, const struct tree *tree, const struct model *m, const struct node *n);
 

@@ -7,6 +7,14 @@
 
 #include "model.h"
 
+/* A function of a call chain. */
+struct place {
+	const char *func;   /* "game+0x1234" where it has no name */
+	const char *file;   /* as the compiler was given it; NULL */
+	const char *object; /* base name of the file whose code it is; NULL */
+	u32 line;           /* 0: not known */
+};
+
 /* One cause of one frame, one row in the JSON's "causes". Strings are valid UTF-8 and live as long as the verdict. */
 struct part {
 	enum cause cause;
@@ -17,10 +25,15 @@ struct part {
 	u64 bytes, cold_bytes;      /* 0: does not apply */
 	u32 major, minor;           /* faults */
 	u32 samples;                /* what a statement about code rests on */
+	u32 share;                  /* CODE: percent of all samples of that thread's code */
 	u32 who_tid;                /* the other thread; 0: none */
 	const char *who;            /* its name, with the process where it is not the game's */
 	const char *detail;         /* words for the sentence: "another CPU was idle", …; NULL */
-	const char *where;          /* the function it happened in; NULL where not known */
+	const char *where;          /* the function it happened in, with its line; NULL where not known */
+	const struct place *places; /* its call chain, innermost first; NULL */
+	u32 n_places;
+	u32 n_system;               /* of them in the system's libraries, before the first of the game's own code */
+	bool where_cut;             /* it goes on beyond the last of them */
 	u32 who_others;             /* further threads that did the same part of it */
 	u32 copied;                 /* faults that copied a page on write */
 	u64 blocked_ns;             /* of ns: off the CPU; of reads and faults the device's share */

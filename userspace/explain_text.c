@@ -73,6 +73,8 @@ static void add_part(struct str *s, const struct part *p, int depth)
 	str__fmt(s, " %+9.2f  ", p->excess_ns / 1e6);
 	if (p->what)
 		add_escaped(s, p->what);
+	else if (p->cause == CAUSE_CODE && p->share)
+		str__add(s, "other functions");
 	add_figures(s, p);
 	if (p->who && (!p->what || strcmp(p->who, p->what))) {
 		str__add(s, p->cause == CAUSE_LOCK_WAIT ? "  held by " : "  ");

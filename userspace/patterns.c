@@ -53,21 +53,21 @@ static struct pattern_entry *find(struct patterns *p, u64 key)
 	return NULL;
 }
 
-static struct pattern_entry *add(struct patterns *p, const struct verdict *v, u64 key)
+static struct pattern_entry *add(struct patterns *p, const struct verdict *v, const struct part *lead, u64 key)
 {
 	struct str text = {0};
 	struct pattern_entry *e;
 
 	if (!p->entries)
 		p->entries = calloc(PATTERNS_MAX, sizeof(*p->entries));
-	sentence__pattern(&text, &v->parts[0]);
+	sentence__pattern(&text, lead);
 	if (!p->entries || text.oom) {
 		str__free(&text);
 		return NULL;
 	}
 	e = &p->entries[p->n++];
 	e->p.key = key;
-	e->p.cause = sentence__root(&v->parts[0])->cause;
+	e->p.cause = sentence__root(lead)->cause;
 	e->p.text = text.s;
 	e->p.first = v->frame.end;
 	return e;
@@ -86,24 +86,26 @@ int patterns__add(struct patterns *p, const struct verdict *v)
 {
 	u64 key, duration = v->frame.end - v->frame.start, *seen;
 	struct pattern_entry *e;
+	s64 excess_ns;
+	const struct part *lead = sentence__lead(v, &excess_ns);
 
-	if (!v->n_parts)
+	if (!lead)
 		return 0;
-	key = sentence__fingerprint(&v->parts[0]);
+	key = sentence__fingerprint(lead);
 	e = find(p, key);
 	if (!e && p->n == PATTERNS_MAX) {
 		p->others++;
 		return 0;
 	}
 	if (!e)
-		e = add(p, v, key);
+		e = add(p, v, lead, key);
 	if (!e)
 		return -ENOMEM;
 	e->p.count++;
 	if (e->p.count > 1)
 		add_interval(e, v->frame.end - min(e->p.last, v->frame.end));
 	e->p.last = v->frame.end;
-	if (v->parts[0].excess_ns > 0 && __builtin_add_overflow(e->p.excess_ns, v->parts[0].excess_ns, &e->p.excess_ns))
+	if (__builtin_add_overflow(e->p.excess_ns, excess_ns, &e->p.excess_ns))
 		e->p.excess_ns = INT64_MAX;
 	if (duration > e->p.worst_ns) {
 		e->p.worst_ns = duration;

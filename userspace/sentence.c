@@ -36,15 +36,28 @@ static void add_count(struct str *s, u64 n, const char *one, const char *many)
 
 /* ---- one phrase per cause; with_figures: counts and bytes, which differ from hitch to hitch ---- */
 
+/* how much of a thread's code is in the one function that is told */
+#define ALL_PERCENT  90
+#define MOST_PERCENT 50
+
 static void say_code(struct str *s, const struct part *p, enum form f, bool with_figures)
 {
-	if (!p->what) {
-		str__add(s, f == ING ? "running code" : "was running code");
-		return;
-	}
-	str__fmt(s, "%s %s", f == ING ? "running code, mostly" : "was running code, mostly", p->what);
-	if (with_figures && p->detail)
+	const char *was = f == ING ? "" : "was ";
+
+	if (!p->what)
+		str__fmt(s, "%srunning code", was);
+	else if (p->share >= ALL_PERCENT)
+		str__fmt(s, "%s%s %s", was, f == ING ? "in" : "running", p->what);
+	else
+		str__fmt(s, "%srunning code, %s %s", was, p->share >= MOST_PERCENT ? "mostly" : "the most in", p->what);
+	if (p->what && with_figures && p->detail)
 		str__fmt(s, " (%s)", p->detail);
+}
+
+static void add_where(struct str *s, const struct part *p, bool with_figures)
+{
+	if (p->where && with_figures)
+		str__fmt(s, " in %s", p->where);
 }
 
 static void say_kernel(struct str *s, const struct part *p, enum form f, bool with_figures)
@@ -82,7 +95,9 @@ static void say_lock(struct str *s, const struct part *p, enum form f, bool with
 {
 	bool bare = p->what && strstr(p->what, " at 0x");
 
-	str__fmt(s, "%s ", f == ING ? "waiting for" : "waited for");
+	str__add(s, f == ING ? "waiting" : "waited");
+	add_where(s, p, with_figures);
+	str__add(s, " for ");
 	if (p->kind != EV_LOCK_WAIT)
 		str__fmt(s, "a lock in %s", p->what ? p->what : "the kernel"); /* no record of it but the system call */
 	else if (p->what && !bare)
@@ -99,7 +114,9 @@ static void say_thread(struct str *s, const struct part *p, enum form f, bool wi
 {
 	bool bare = !p->what || strstr(p->what, " at 0x");
 
-	str__fmt(s, "%s ", f == ING ? "waiting for" : "waited for");
+	str__add(s, f == ING ? "waiting" : "waited");
+	add_where(s, p, with_figures);
+	str__add(s, " for ");
 	if (p->who)
 		str__add(s, p->who);
 	else
@@ -126,6 +143,7 @@ static void say_read(struct str *s, const struct part *p, enum form f, bool with
 	str__add(s, ", ");
 	add_bytes(s, p->cold_bytes ? p->cold_bytes : p->bytes);
 	str__add(s, p->cold_bytes ? " cold)" : ", all cached)");
+	add_where(s, p, with_figures);
 }
 
 static void say_write(struct str *s, const struct part *p, enum form f, bool with_figures)
@@ -143,6 +161,7 @@ static void say_write(struct str *s, const struct part *p, enum form f, bool wit
 		add_bytes(s, p->bytes);
 	}
 	str__add(s, ")");
+	add_where(s, p, with_figures);
 }
 
 static void say_call(struct str *s, const struct part *p, enum form f, bool with_figures)
@@ -156,6 +175,7 @@ static void say_call(struct str *s, const struct part *p, enum form f, bool with
 		str__fmt(s, " (%u calls)", p->count);
 	if (p->who)
 		str__fmt(s, " while %s held the address space", p->who);
+	add_where(s, p, with_figures);
 }
 
 static void say_memory(struct str *s, const struct part *p, enum form f, bool with_figures)
@@ -171,6 +191,7 @@ static void say_memory(struct str *s, const struct part *p, enum form f, bool wi
 		str__fmt(s, " (%u calls)", p->count);
 	if (p->who)
 		str__fmt(s, " while %s held the address space", p->who);
+	add_where(s, p, with_figures);
 }
 
 static void say_reclaim(struct str *s, const struct part *p, enum form f, bool with_figures)
@@ -210,11 +231,13 @@ static void say_io(struct str *s, const struct part *p, enum form f, bool with_f
 		str__fmt(s, " %s %s", p->kind == EV_SYSCALL || !p->kind ? "in" : "on", p->what);
 	else if (!p->who)
 		str__add(s, " for I/O");
+	add_where(s, p, with_figures);
 }
 
 static void say_gpu(struct str *s, const struct part *p, enum form f, bool with_figures)
 {
 	str__add(s, f == ING ? "waiting for the GPU" : "waited for the GPU");
+	add_where(s, p, with_figures);
 }
 
 static void say_sleep(struct str *s, const struct part *p, enum form f, bool with_figures)
@@ -222,6 +245,7 @@ static void say_sleep(struct str *s, const struct part *p, enum form f, bool wit
 	str__add(s, f == ING ? "asleep" : "slept");
 	if (p->what)
 		str__fmt(s, " in %s", p->what);
+	add_where(s, p, with_figures);
 }
 
 static void say_unexplained(struct str *s, const struct part *p, enum form f, bool with_figures)
@@ -255,25 +279,72 @@ static const say_fn say[CAUSE_COUNT] = {
 	[CAUSE_UNEXPLAINED] = say_unexplained,
 };
 
-/* ---- along the chain ---- */
+/* ---- what is told: one thing, or all code of a thread, whatever the functions ---- */
 
 static u64 over(const struct part *p)
 {
 	return p->excess_ns > 0 ? p->excess_ns : 0;
 }
 
-/* What accounts for a wait; NULL where nothing does for enough of it. */
-static const struct part *reason(const struct part *p)
-{
-	const struct part *b = p->n_because ? &p->because[0] : NULL; /* by excess, largest first */
+struct told {
+	const struct part *p; /* of code the function with most; NULL: nothing */
+	u64 over, ns;
+};
 
-	return b && over(b) && over(b) >= over(p) / CHAIN_SHARE ? b : NULL;
+/* Of rows by excess, largest first: the k-th in that order, when all code counts as one. */
+static struct told kth(const struct part *rows, u32 n, u32 k)
+{
+	struct told code = {}, one = {};
+
+	for (u32 i = 0; i < n; i++) {
+		if (rows[i].cause != CAUSE_CODE)
+			continue;
+		code.p = code.p ?: &rows[i];
+		code.over += over(&rows[i]);
+		code.ns += rows[i].ns;
+	}
+	for (u32 i = 0; i < n; i++) {
+		if (rows[i].cause == CAUSE_CODE)
+			continue;
+		if (code.p && code.over >= over(&rows[i]) && !k--)
+			return code;
+		if (code.p && code.over >= over(&rows[i]))
+			code.p = NULL;
+		one = (struct told){&rows[i], over(&rows[i]), rows[i].ns};
+		if (!k--)
+			return one;
+	}
+	return code.p && !k ? code : (struct told){};
+}
+
+/* ---- along the chain ---- */
+
+/* What accounts for a wait; p is NULL where nothing does for enough of it. */
+static struct told reason(struct told t)
+{
+	struct told b = kth(t.p->because, t.p->n_because, 0);
+
+	return b.p && b.over && b.over >= t.over / CHAIN_SHARE ? b : (struct told){};
+}
+
+static struct told of_part(const struct part *p)
+{
+	return (struct told){p, over(p), p->ns};
+}
+
+const struct part *sentence__lead(const struct verdict *v, s64 *excess_ns)
+{
+	struct told t = kth(v->parts, v->n_parts, 0);
+
+	if (excess_ns)
+		*excess_ns = t.over;
+	return t.p;
 }
 
 const struct part *sentence__root(const struct part *p)
 {
-	for (const struct part *b = reason(p); b; b = reason(p))
-		p = b;
+	for (struct told b = reason(of_part(p)); b.p; b = reason(b))
+		p = b.p;
 	return p;
 }
 
@@ -285,24 +356,24 @@ static bool nearly(u64 a, u64 b)
 }
 
 /* A time is told again where it is another than the last one told. */
-static void add_chain(struct str *s, const struct part *p)
+static void add_chain(struct str *s, struct told t)
 {
-	u64 told = over(p);
+	u64 last = t.over;
 
-	for (const struct part *b = reason(p); b; p = b, b = reason(b)) {
-		if (nearly(over(b), told)) {
+	for (struct told b = reason(t); b.p; t = b, b = reason(b)) {
+		if (nearly(b.over, last)) {
 			str__add(s, ", which ");
-			say[b->cause](s, b, PAST, true);
+			say[b.p->cause](s, b.p, PAST, true);
 		} else {
 			str__add(s, ", which spent ");
-			told = over(b);
-			add_ns(s, told);
+			last = b.over;
+			add_ns(s, last);
 			str__add(s, " ");
-			say[b->cause](s, b, ING, true);
+			say[b.p->cause](s, b.p, ING, true);
 		}
 	}
-	if (p->cycle)
-		str__fmt(s, ": %s", p->detail);
+	if (t.p->cycle)
+		str__fmt(s, ": %s", t.p->detail);
 }
 
 /* Many allocations are told with the code that made them. */
@@ -321,17 +392,17 @@ static void add_allocations(struct str *s, const struct verdict *v, const struct
 	}
 }
 
-static void add_cause(struct str *s, const struct verdict *v, const struct part *p)
+static void add_cause(struct str *s, const struct verdict *v, struct told t)
 {
-	u64 typical = p->ns - min(over(p), p->ns);
+	u64 typical = t.ns - min(t.over, t.ns);
 
-	add_ns(s, over(p));
-	if (typical > p->ns / 10 && typical > WORTH_NS)
+	add_ns(s, t.over);
+	if (typical > t.ns / 10 && typical > WORTH_NS)
 		str__add(s, v->warm_up ? " over the budget" : " more than usual");
 	str__add(s, " ");
-	say[p->cause](s, p, ING, true);
-	add_chain(s, p);
-	add_allocations(s, v, p);
+	say[t.p->cause](s, t.p, ING, true);
+	add_chain(s, t);
+	add_allocations(s, v, t.p);
 }
 
 static u64 total_excess(const struct verdict *v)
@@ -345,17 +416,18 @@ static u64 total_excess(const struct verdict *v)
 
 static void add_rest(struct str *s, const struct verdict *v, u32 told, u64 rest, u64 total)
 {
+	struct told next = kth(v->parts, v->n_parts, told);
 	u32 n = 0;
 
-	for (u32 i = told; i < v->n_parts; i++)
-		n += over(&v->parts[i]) > 0;
+	for (u32 k = told; kth(v->parts, v->n_parts, k).over; k++)
+		n++;
 	if (!n || rest < total / REST_SHARE || rest < WORTH_NS)
 		return;
 	str__add(s, "; the rest, ");
 	add_ns(s, rest);
 	if (n == 1) {
 		str__add(s, ", ");
-		say[v->parts[told].cause](s, &v->parts[told], ING, false);
+		say[next.p->cause](s, next.p, ING, false);
 	} else {
 		str__fmt(s, ", in %u other ways", n);
 	}
@@ -403,14 +475,14 @@ void sentence__write(struct str *s, const struct verdict *v)
 		add_lost(s, v);
 	else if (v->forgotten)
 		str__add(s, "unsure, the frame was too long to keep all that happened in it: ");
-	while (told < v->n_parts && told < 2) {
-		u64 ns = over(&v->parts[told]);
+	while (told < 2) {
+		struct told t = kth(v->parts, v->n_parts, told);
 
-		if (!ns || (told && (ns < total / SECOND_SHARE || ns < WORTH_NS)))
+		if (!t.over || (told && (t.over < total / SECOND_SHARE || t.over < WORTH_NS)))
 			break;
 		str__add(s, told ? "; " : "");
-		add_cause(s, v, &v->parts[told]);
-		rest -= ns;
+		add_cause(s, v, t);
+		rest -= t.over;
 		told++;
 	}
 	if (told)
@@ -423,12 +495,10 @@ void sentence__write(struct str *s, const struct verdict *v)
 
 void sentence__pattern(struct str *s, const struct part *p)
 {
-	const struct part *b;
-
 	say[p->cause](s, p, ING, false);
-	for (b = reason(p); b; b = reason(b)) {
+	for (struct told b = reason(of_part(p)); b.p; b = reason(b)) {
 		str__add(s, ", which ");
-		say[b->cause](s, b, PAST, false);
+		say[b.p->cause](s, b.p, PAST, false);
 	}
 }
 
@@ -436,14 +506,14 @@ u64 sentence__fingerprint(const struct part *p)
 {
 	u64 h = 0;
 
-	for (; p; p = reason(p)) {
-		const char *bare = p->what ? strstr(p->what, " at 0x") : NULL;
+	for (struct told t = of_part(p); t.p; t = reason(t)) {
+		const char *bare = t.p->what ? strstr(t.p->what, " at 0x") : NULL;
 
-		h = hash64(h ^ (u64)p->cause);
-		if (p->what && p->cause != CAUSE_MEMORY_MAP && p->cause != CAUSE_INTERRUPT && !bare)
-			h = hash64(h ^ hash_bytes(p->what, strlen(p->what)));
-		if (p->who)
-			h = hash64(h ^ hash_bytes(p->who, strlen(p->who)));
+		h = hash64(h ^ (u64)t.p->cause);
+		if (t.p->what && t.p->cause != CAUSE_MEMORY_MAP && t.p->cause != CAUSE_INTERRUPT && !bare)
+			h = hash64(h ^ hash_bytes(t.p->what, strlen(t.p->what)));
+		if (t.p->who)
+			h = hash64(h ^ hash_bytes(t.p->who, strlen(t.p->who)));
 	}
 	return h;
 }

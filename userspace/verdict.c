@@ -111,14 +111,17 @@ static int rows_of(struct builder *b, u32 of, struct part **out, u32 *n_out)
 {
 	u32 n, n_rows = 0, fold[CAUSE_COUNT];
 	const struct node **list = list_children(b, of, &n);
-	struct part *rows = list ? arena__get(b->a, (min(n, MAX_ROWS) + CAUSE_COUNT) * sizeof(*rows)) : NULL;
+	struct part *rows =
+		list ? arena__get(b->a, (min(n, MAX_ROWS) + CAUSE_COUNT + CODE_ROWS) * sizeof(*rows)) : NULL;
 	int err = rows ? 0 : -ENOMEM;
 
 	memset(fold, 0xff, sizeof(fold));
 	for (u32 i = 0; !err && i < n; i++) {
 		u32 row = n_rows;
 
-		if (stands_alone(list[i], b->tree->nodes[of].ns, n_rows)) {
+		if (list[i]->cause == CAUSE_CODE && !list[i]->mixed) {
+			err = verdict__code_rows(b->a, b->tree, b->m, list[i], rows, &n_rows);
+		} else if (stands_alone(list[i], b->tree->nodes[of].ns, n_rows)) {
 			rows[row].order = row;
 			n_rows++;
 			err = row_from_node(b, &rows[row], list[i]);
@@ -163,6 +166,22 @@ static const char *what_of(struct builder *b, const struct verdict *v, const str
 	return p->cause == CAUSE_CPU_WAIT ? NULL : p->what;
 }
 
+/* The row of the function; else that of all the others; else the one that it has. */
+static u32 code_part(const struct verdict *v, const char *what, u32 otherwise)
+{
+	for (u32 i = 0; i < v->n_parts; i++) {
+		const struct part *p = &v->parts[i];
+
+		if (p->cause != CAUSE_CODE)
+			continue;
+		if (what && p->what && !strcmp(what, p->what))
+			return i;
+		if (!p->what)
+			otherwise = i;
+	}
+	return otherwise;
+}
+
 static int fill_stretches(struct verdict *v, struct builder *b)
 {
 	const struct tree *tree = b->tree;
@@ -186,8 +205,11 @@ static int fill_stretches(struct verdict *v, struct builder *b)
 		s[n - 1].waker_tid = m->waker;
 		s[n - 1].who_tid = m->who;
 	}
-	for (u32 i = 0; i < n; i++)
+	for (u32 i = 0; i < n; i++) {
 		s[i].what = what_of(b, v, &s[i]);
+		if (v->parts[s[i].part].cause == CAUSE_CODE)
+			s[i].part = code_part(v, s[i].what, s[i].part);
+	}
 	v->stretches = s;
 	v->n_stretches = n;
 	return 0;

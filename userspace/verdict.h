@@ -23,4 +23,9 @@ void arena__free(struct arena *a);
  * Small things of one cause are folded into one row. 0 or -ENOMEM. */
 int verdict__fill(struct verdict *v, struct arena *a, const struct tree *tree, const struct model *m);
 
+#define CODE_ROWS 8u /* functions of one thread's code that have a row of their own */
+/* verdict_code.c: appends at most CODE_ROWS + 1 rows, which sum to the CODE node. 0 or -ENOMEM. */
+int verdict__code_rows(struct arena *a, const struct tree *tree, const struct model *m, const struct node *node,
+	struct part *rows, u32 *n_rows);
+
 #endif

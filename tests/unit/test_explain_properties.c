@@ -38,6 +38,7 @@ static void check_parts(const struct part *parts, u32 n, u64 whole, int depth)
 static void check_stretches(const struct verdict *v)
 {
 	u64 at = v->frame.start, sums[512] = {};
+	s64 code = 0;
 
 	for (u32 i = 0; i < v->n_stretches; i++) {
 		const struct stretch *s = &v->stretches[i];
@@ -50,8 +51,14 @@ static void check_stretches(const struct verdict *v)
 		at = s->end;
 	}
 	assert_int_equal(at, v->frame.end);
-	for (u32 i = 0; i < v->n_parts && i < ARRAY_SIZE(sums); i++)
-		assert_int_equal(sums[i], v->parts[i].ns);
+	/* code is divided among functions by samples, stretches are whole */
+	for (u32 i = 0; i < v->n_parts && i < ARRAY_SIZE(sums); i++) {
+		if (v->parts[i].cause == CAUSE_CODE)
+			code += (s64)(sums[i] - v->parts[i].ns);
+		else
+			assert_int_equal(sums[i], v->parts[i].ns);
+	}
+	assert_int_equal(code, 0);
 }
 
 static void check_verdict(const struct verdict *v, const struct model *m, void *arg)
