@@ -6,6 +6,7 @@
 
 #include "events_desc.h"
 #include "explain_view.h"
+#include "maps.h"
 #include "names.h"
 #include "recording.h"
 
@@ -95,6 +96,39 @@ static void add_size(struct str *s, const struct part *p)
 	}
 }
 
+static void add_places(struct str *s, const char *key, const struct place *at, u32 n)
+{
+	str__fmt(s, ", \"%s\": [", key);
+	for (u32 i = 0; i < n; i++, at++) {
+		str__add(s, i ? ", {" : "{");
+		add_text(s, "func", at->func);
+		maybe_text(s, "file", at->file ? path__base(at->file) : NULL);
+		maybe_u64(s, "line", at->line);
+		maybe_text(s, "path", at->file);
+		maybe_text(s, "object", at->object);
+		str__add(s, "}");
+	}
+	str__add(s, "]");
+}
+
+/* innermost first, from the game's own code on; what that called of the system's libraries stands apart */
+static void add_where(struct str *s, const struct part *p)
+{
+	struct place only = {.func = p->where};
+
+	if (!p->where)
+		return;
+	if (!p->n_places) {
+		add_places(s, "where", &only, 1);
+		return;
+	}
+	add_places(s, "where", p->places + p->n_system, p->n_places - p->n_system);
+	if (p->n_system)
+		add_places(s, "where_system", p->places, p->n_system);
+	if (p->where_cut)
+		str__add(s, ", \"where_truncated\": true");
+}
+
 static void add_parts(struct str *s, const struct part *parts, u32 n, const struct model *m);
 
 static void add_part(struct str *s, const struct part *p, const struct model *m)
@@ -117,11 +151,7 @@ static void add_part(struct str *s, const struct part *p, const struct model *m)
 	maybe_ms(s, "latency_ms", p->latency_ns);
 	maybe_ms(s, "other_cpu_idle_ms", p->idle_elsewhere_ns);
 	maybe_text(s, "detail", p->detail);
-	if (p->where) {
-		str__add(s, ", \"where\": [{");
-		add_text(s, "func", p->where);
-		str__add(s, "}]");
-	}
+	add_where(s, p);
 	if (p->who_tid) {
 		str__add(s, ", ");
 		add_thread(s, "who", m, p->who_tid);

@@ -43,6 +43,8 @@ void model__free(struct model *m)
 	table__free(&m->infos);
 	memory__free(m);
 	pool__free(&m->pool);
+	free(m->calls);
+	free(m->sources);
 	free(m->notes);
 	free(m->losses);
 	free(m);
@@ -139,6 +141,12 @@ static int dispatch(struct model *m, const struct ev_hdr *rec)
 		return memory__map(m, (const struct ev_map *)rec);
 	case EV_MEM_CALL:
 		return memory__call(m, (const struct ev_mem_call *)rec);
+	case EV_STACK:
+		return calls__stack(m, (const struct ev_stack *)rec);
+	case EV_CALL:
+		return calls__call(m, (const struct ev_call *)rec);
+	case EV_SOURCE:
+		return calls__source(m, (const struct ev_source *)rec);
 	case EV_SYMBOL:
 		return memory__symbol(m, (const struct ev_symbol *)rec);
 	case EV_LOCK_NAME:
@@ -152,14 +160,20 @@ static int dispatch(struct model *m, const struct ev_hdr *rec)
 	return 0;
 }
 
+/* written when a recording ends, and needed from its first record on */
+static bool of_code(u8 kind)
+{
+	return kind == EV_SYMBOL || kind == EV_CALL || kind == EV_SOURCE;
+}
+
 int model__foretell(struct model *m, const struct ev_hdr *rec)
 {
 	const struct ev_desc *d = ev__desc(rec->kind);
 
 	if (!d || ev__bytes(rec) < d->size)
 		return 0;
-	m->symbols_foretold |= rec->kind == EV_SYMBOL;
-	if (rec->kind != EV_INFO && rec->kind != EV_SYMBOL && rec->kind != EV_LOCK_NAME && rec->kind != EV_PATH)
+	m->symbols_foretold |= of_code(rec->kind);
+	if (rec->kind != EV_INFO && !of_code(rec->kind) && rec->kind != EV_LOCK_NAME && rec->kind != EV_PATH)
 		return 0;
 	return dispatch(m, rec);
 }
@@ -173,7 +187,7 @@ int model__event(struct model *m, const struct ev_hdr *rec)
 	if (!d || ev__bytes(rec) < d->size)
 		return 0; /* the reader counts them */
 	count(m, d, rec);
-	if (rec->kind == EV_SYMBOL && m->symbols_foretold)
+	if (of_code(rec->kind) && m->symbols_foretold)
 		return 0;
 	return dispatch(m, rec);
 }

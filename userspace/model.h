@@ -39,6 +39,22 @@ struct symbol {
 	const char *object; /* base name of the file */
 };
 
+/* A place in the code, and what called it. Ids count from 1; 0 is none. */
+struct call {
+	u64 addr;   /* within the instruction that was executing */
+	u32 caller; /* a smaller id; 0: the outermost */
+	u32 flags;  /* enum call_flags */
+};
+
+/* What the debug information says of an address: level 0 is the innermost of the functions inlined there. Not sanitised. */
+struct source {
+	u64 addr;
+	u32 line;  /* 0: not known */
+	u32 level;
+	const char *function; /* demangled; "" where not known: then a symbol may be */
+	const char *file;     /* as the compiler was given it; "" where not known */
+};
+
 /* Frames of one process, frame source and swapchain. All USDT sites of one provider are one source (a marker may be
  * inlined in many places), every other site is its own.
  *
@@ -126,6 +142,11 @@ const char *model__path_arg(const struct model *m, const struct ev_hdr *rec);
 /* the mapping of the game that holds addr now; NULL where none is known */
 const struct mapping *model__mapping(const struct model *m, u64 addr);
 const struct symbol *model__symbol(const struct model *m, u64 addr);
+/* The chain of this event, the innermost call's id; 0: none. Only while the record is being fed. */
+u32 model__chain(const struct model *m, const struct ev_hdr *rec);
+const struct call *model__call(const struct model *m, u32 id); /* NULL: none */
+/* the functions at an address of a chain, innermost first: returns how many, *out the first of them */
+u32 model__sources(const struct model *m, u64 addr, const struct source **out);
 const char *model__lock_name(const struct model *m, u64 addr); /* LOCK_NAME; NULL */
 
 /* What a record is about, for a person: path, mapping, lock, "munmap 2.0 MiB"; valid UTF-8; "" where nothing.

@@ -14,10 +14,13 @@
 #define MAX_MAPPINGS (1u << 17)
 #define MAX_STREAMS  1024u
 #define MAX_NOTES    4096u
+#define MAX_CALLS    (1u << 22)
 #define LOST_KEPT    4096u
 
 struct mthread {
 	struct thread t; /* first: a struct thread is one of these */
+	u64 stack_ts;    /* of the event that the last STACK belongs to */
+	u32 stack;       /* its chain */
 	char *path_arg;  /* EV_MAX_BYTES, made when first needed; "" when used up */
 };
 
@@ -68,6 +71,12 @@ struct model {
 	size_t n_symbols, cap_symbols;
 	bool symbols_sorted, symbols_foretold;
 
+	struct call *calls; /* by id - 1 */
+	u32 n_calls, cap_calls;
+	struct source *sources;
+	u32 n_sources, cap_sources;
+	bool sources_sorted;
+
 	struct table streams; /* see stream_key */
 	struct frame frame;
 	bool frame_ended;
@@ -88,6 +97,9 @@ void files__path_arg_used(struct model *m); /* it belonged to the record before 
 int memory__map(struct model *m, const struct ev_map *rec);
 int memory__call(struct model *m, const struct ev_mem_call *rec);
 int memory__symbol(struct model *m, const struct ev_symbol *rec);
+int calls__call(struct model *m, const struct ev_call *rec);
+int calls__stack(struct model *m, const struct ev_stack *rec);
+int calls__source(struct model *m, const struct ev_source *rec);
 void memory__free(struct model *m);
 int frames__event(struct model *m, const struct ev_frame *rec);
 void frames__scene(struct model *m, const struct ev_hdr *rec);

@@ -148,6 +148,7 @@ bool span__from(struct span *s, struct timeline *t, const struct model *m, const
 		return false;
 	memset(s, 0, sizeof(*s));
 	s->kind = rec->kind;
+	s->chain = model__chain(m, rec);
 	s->end = rec->ts;
 	s->start = rec->ts - min(dur, rec->ts);
 	switch (rec->kind) {

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "maps.h"
+#include "names.h"
+#include "strings.h"
+#include "verdict.h"
+#include "where.h"
+
+#define CALLS_MAX 1024 /* of a chain that are looked at */
+
+/* One function of a chain: inlined ones are several at one address. */
+struct step {
+	const char *function; /* "" where not known; not sanitised */
+	const char *file;
+	u32 line;
+	u64 addr;
+	const struct mapping *map; /* NULL: not known */
+};
+
+/* ---- whose code it is ---- */
+
+static bool begins(const char *path, const char *with)
+{
+	return !strncmp(path, with, strlen(with));
+}
+
+/* The distribution's libraries, and those of the runtimes that games are run in. */
+static bool is_system(const struct mapping *map)
+{
+	static const char *const dirs[] = {"/usr/lib", "/lib", "/usr/local/lib", "[v", "/app/lib", "/nix/store"};
+	const char *path = map && map->path ? map->path : "";
+
+	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
+		if (begins(path, dirs[i]))
+			return strstr(path, ".so") || path[0] == '[';
+	return strstr(path, "/pressure-vessel/") || strstr(path, "/steam-runtime/");
+}
+
+/* ---- one function after the other ---- */
+
+static const char *symbol_name(const struct model *m, u64 addr)
+{
+	const struct symbol *s = model__symbol(m, addr);
+
+	return s ? s->name : "";
+}
+
+/* fn of each until it returns true, which is then returned */
+static bool each(const struct model *m, u32 chain, bool (*fn)(const struct step *s, void *arg), void *arg)
+{
+	const struct call *c = model__call(m, chain);
+
+	for (u32 n = 0; c && n < CALLS_MAX; c = model__call(m, c->caller), n++) {
+		struct step s = {.function = "", .file = "", .addr = c->addr, .map = model__mapping(m, c->addr)};
+		const struct source *src;
+		u32 levels = model__sources(m, c->addr, &src);
+
+		for (u32 i = 0; i < levels || !i; i++) {
+			if (levels) {
+				s.function = src[i].function;
+				s.file = src[i].file;
+				s.line = src[i].line;
+			}
+			/* the symbol is that of the function around all that is inlined */
+			if (!*s.function && i + 1 >= levels)
+				s.function = symbol_name(m, c->addr);
+			if (fn(&s, arg))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* "FooBar", "libgame.so+0x12340" where it has no name */
+static void name_of(const struct step *s, char *buf, size_t size)
+{
+	const char *path = s->map && s->map->path ? s->map->path : "";
+	char raw[512];
+
+	if (*s->function)
+		snprintf(raw, sizeof(raw), "%s", s->function);
+	else if (*path)
+		snprintf(raw, sizeof(raw), "%.400s+0x%llx", path__base(path),
+			(unsigned long long)(s->addr - s->map->start + s->map->offset));
+	else
+		snprintf(raw, sizeof(raw), "0x%llx", (unsigned long long)s->addr);
+	utf8__sanitize(buf, size, raw, strlen(raw));
+}
+
+/* ---- for a sentence ---- */
+
+struct pick {
+	struct step best;
+	int rank; /* 0: none, 1: some function, 2: not the system's, 3: and it has a name */
+};
+
+static bool pick(const struct step *s, void *arg)
+{
+	struct pick *p = arg;
+	int rank = is_system(s->map) ? (*s->function ? 1 : 0) : *s->function ? 3 : 2;
+
+	if (rank > p->rank) {
+		p->best = *s;
+		p->rank = rank;
+	}
+	return rank == 3;
+}
+
+bool where__game(const struct model *m, u32 chain, char *buf, size_t size)
+{
+	struct pick p = {};
+	char name[256], file[128];
+
+	each(m, chain, pick, &p);
+	if (!p.rank)
+		return false;
+	name_of(&p.best, name, sizeof(name));
+	utf8__sanitize(file, sizeof(file), path__base(p.best.file), strlen(path__base(p.best.file)));
+	if (*file && p.best.line)
+		snprintf(buf, size, "%s (%s:%u)", name, file, p.best.line);
+	else
+		snprintf(buf, size, "%s", name);
+	return true;
+}
+
+/* ---- for the JSON ---- */
+
+struct fill {
+	struct arena *a;
+	struct place *places;
+	u32 n, n_system;
+	bool own; /* seen */
+	int err;
+};
+
+static bool fill(const struct step *s, void *arg)
+{
+	struct fill *f = arg;
+	struct place *p = &f->places[f->n];
+	char name[256];
+
+	name_of(s, name, sizeof(name));
+	p->func = arena__text(f->a, name);
+	p->file = *s->file ? arena__text(f->a, s->file) : NULL;
+	p->object = s->map && s->map->path && *s->map->path ? arena__text(f->a, path__base(s->map->path)) : NULL;
+	p->line = s->line;
+	f->own |= !is_system(s->map);
+	f->n_system += !f->own;
+	if (!p->func || (*s->file && !p->file))
+		f->err = -ENOMEM;
+	return ++f->n == WHERE_PLACES || f->err;
+}
+
+static bool is_truncated(const struct model *m, u32 chain)
+{
+	const struct call *c = model__call(m, chain);
+
+	for (u32 n = 0; c && c->caller && n < CALLS_MAX; n++)
+		c = model__call(m, c->caller);
+	return c && (c->caller || c->flags & CALL_TRUNCATED);
+}
+
+int where__fill(struct part *p, struct arena *a, const struct model *m, u32 chain)
+{
+	struct fill f = {.a = a};
+	char text[512];
+
+	if (!where__game(m, chain, text, sizeof(text)))
+		return 0;
+	f.places = arena__get(a, WHERE_PLACES * sizeof(*f.places));
+	p->where = arena__text(a, text);
+	if (!f.places || !p->where)
+		return -ENOMEM;
+	p->where_cut = each(m, chain, fill, &f) || is_truncated(m, chain);
+	p->places = f.places;
+	p->n_places = f.n;
+	p->n_system = f.own ? f.n_system : 0;
+	return f.err;
+}
+
+/* ---- for lock kinds ---- */
+
+struct functions {
+	const struct model *m;
+	bool (*fn)(const char *function, void *arg);
+	void *arg;
+	bool found;
+};
+
+static bool function(const struct step *s, void *arg)
+{
+	struct functions *f = arg;
+	const char *name = symbol_name(f->m, s->addr);
+
+	if (!is_system(s->map))
+		return true;
+	f->found = *name && f->fn(name, f->arg);
+	return f->found;
+}
+
+bool where__each_function(const struct model *m, u32 chain, bool (*fn)(const char *function, void *arg), void *arg)
+{
+	struct functions f = {.m = m, .fn = fn, .arg = arg};
+
+	each(m, chain, function, &f);
+	return f.found;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ *
+ * A call chain in words: the functions of it, those of the game told from those of the system's libraries.
+ */
+#ifndef REDFRAME_WHERE_H
+#define REDFRAME_WHERE_H
+
+#include "explain.h"
+
+struct arena;
+
+#define WHERE_PLACES 64 /* of a chain that are told, the innermost */
+
+/* Fills in part's places and `where` from the chain; leaves them alone where it is 0. 0 or -ENOMEM. */
+int where__fill(struct part *p, struct arena *a, const struct model *m, u32 chain);
+/* "LoadNavigationData (pathfinding.cpp:142)": the innermost place of the game's own code in the chain, else the
+ * innermost of all; false where the chain is 0 or nothing in it has a name. Valid UTF-8. */
+bool where__game(const struct model *m, u32 chain, char *buf, size_t size);
+/* the symbol of the innermost function of the chain that is in `object`, such as libc, up to the first that is not;
+ * calls fn for each until it returns true. Names are not sanitised. */
+bool where__each_function(const struct model *m, u32 chain, bool (*fn)(const char *function, void *arg), void *arg);
+
+#endif
