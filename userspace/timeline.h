@@ -54,6 +54,8 @@ struct span {
 	u64 ip;
 	u64 offset;
 	u64 bytes, cold; /* RECLAIM: pages in bytes */
+	u32 chain;       /* CALL id; 0: none */
+	u32 zero;
 };
 
 struct sample {
