@@ -102,6 +102,8 @@ LIVE_LIB := $(filter-out tests/live/test_%,$(wildcard tests/live/*.c))
 UNIT_PROGRAMS = $(TESTS:%=$(O)/tests/%)
 SAN_PROGRAMS  = $(TESTS:%=$(O)/san/tests/%)
 LIVE_PROGRAMS = $(LIVE:%=$(O)/live/%)
+# these keep a frame rate, so nothing else may run beside them
+TIMED := $(O)/tests/test_hitches $(O)/san/tests/test_hitches
 RUN_TESTS = O='$(O)' MAKE='$(MAKE)' scripts/run-tests -j $(JOBS)
 SAN   := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 
@@ -131,7 +133,8 @@ $(O)/live/%: tests/live/%.c $(LIVE_LIB) $(TEST_LIB) $(TEST_HDR) $(wildcard tests
 test:
 	@scripts/deps build test
 	@+$(MAKE) --no-print-directory -j$(JOBS) test-programs
-	@+$(RUN_TESTS) make:check-format make:check-docs make:check-static $(UNIT_PROGRAMS) $(SAN_PROGRAMS) --alone $(LIVE_PROGRAMS)
+	@+$(RUN_TESTS) make:check-static make:check-format make:check-docs $(filter-out $(TIMED),$(UNIT_PROGRAMS) $(SAN_PROGRAMS)) \
+		--alone $(filter $(TIMED),$(UNIT_PROGRAMS) $(SAN_PROGRAMS)) $(LIVE_PROGRAMS)
 test-programs: all $(UNIT_PROGRAMS) $(SAN_PROGRAMS) $(LIVE_PROGRAMS)
 test-unit: $(UNIT_PROGRAMS)
 	@+$(RUN_TESTS) $^
