@@ -272,7 +272,7 @@ static u64 code_at(const struct model *m, u64 ip)
 	return sym ? sym->addr : map ? map->start : ip;
 }
 
-static int add_hit(struct tree *tree, u32 node, u64 code)
+static int add_hit(struct tree *tree, u32 node, u64 code, u32 chain)
 {
 	if (tree->n_hits == tree->cap_hits) {
 		u32 cap = tree->cap_hits ? tree->cap_hits * 2 : 256;
@@ -283,7 +283,7 @@ static int add_hit(struct tree *tree, u32 node, u64 code)
 		tree->hits = hits;
 		tree->cap_hits = cap;
 	}
-	tree->hits[tree->n_hits++] = (struct hit){.code = code, .node = node};
+	tree->hits[tree->n_hits++] = (struct hit){.code = code, .node = node, .chain = chain};
 	return 0;
 }
 
@@ -293,7 +293,9 @@ static int by_node(const void *a, const void *b)
 
 	if (x->node != y->node)
 		return x->node < y->node ? -1 : 1;
-	return x->code < y->code ? -1 : x->code > y->code;
+	if (x->code != y->code)
+		return x->code < y->code ? -1 : 1;
+	return x->chain < y->chain ? -1 : x->chain > y->chain;
 }
 
 /* Samples are taken in the timer's interrupt: what lies in one tells of the code that it interrupted. */
@@ -310,7 +312,7 @@ static int add_samples(struct tree *tree, u32 parent, const struct line *l, cons
 
 		if (s->ts >= p->end)
 			break;
-		if (add_hit(tree, code, code_at(tree->m, s->ip)))
+		if (add_hit(tree, code, code_at(tree->m, s->ip), s->chain))
 			return -ENOMEM;
 		n->samples++;
 	}
@@ -443,6 +445,7 @@ static void add_allocations(struct tree *tree, u32 tid, u64 start, u64 end)
 		if (a->largest > tree->alloc_largest) {
 			tree->alloc_largest = a->largest;
 			tree->alloc_caller = a->caller;
+			tree->alloc_chain = a->chain;
 		}
 	}
 }
@@ -459,7 +462,7 @@ int tree__build(
 	tree->detail = detail;
 	tree->n = tree->n_things = tree->n_moments = tree->n_hits = tree->not_followed = 0;
 	tree->lost = false;
-	tree->alloc_bytes = tree->alloc_largest = tree->alloc_caller = tree->alloc_calls = 0;
+	tree->alloc_bytes = tree->alloc_largest = tree->alloc_caller = tree->alloc_calls = tree->alloc_chain = 0;
 	node_new(tree, 0, CAUSE_NONE, 0, 0);
 	tree->nodes[0].ns = end - start;
 	add_allocations(tree, tid, start, end);

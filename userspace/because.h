@@ -59,7 +59,7 @@ struct moment {
 struct hit {
 	u64 code; /* where the function begins, else its file's mapping */
 	u32 node;
-	u32 zero;
+	u32 chain; /* CALL id; 0: none */
 };
 
 struct tree {
@@ -73,7 +73,7 @@ struct tree {
 	u32 n_hits, cap_hits;
 	u32 not_followed; /* waits whose reasons did not fit */
 	u64 alloc_bytes, alloc_largest, alloc_caller;
-	u32 alloc_calls;
+	u32 alloc_calls, alloc_chain;
 	bool lost; /* a piece of the frame lies where records were lost */
 
 	/* while it is built */

@@ -389,7 +389,7 @@ static int find_stall(struct timeline *t, struct line *l, u64 ts)
 	return 0;
 }
 
-static int on_sample(struct timeline *t, const struct ev_sample *e)
+static int on_sample(struct timeline *t, const struct model *m, const struct ev_sample *e)
 {
 	struct line *l = line_get(t, e->hdr.tid);
 	int err = l ? find_stall(t, l, e->hdr.ts) : -ENOMEM;
@@ -397,7 +397,7 @@ static int on_sample(struct timeline *t, const struct ev_sample *e)
 
 	if (!s)
 		return -ENOMEM;
-	*s = (struct sample){.ts = e->hdr.ts, .ip = e->ip, .kernel = e->kernel};
+	*s = (struct sample){.ts = e->hdr.ts, .ip = e->ip, .kernel = !!e->kernel, .chain = model__chain(m, &e->hdr)};
 	ran(l, s->ts);
 	settle(t, &l->samples);
 	return 0;
@@ -426,7 +426,7 @@ static int on_other(struct timeline *t, struct model *m, const struct ev_hdr *re
 		return 0;
 	if (span__from(&s, t, m, rec))
 		return on_span(t, &s, rec->tid);
-	if (allocation__from(&a, rec))
+	if (allocation__from(&a, m, rec))
 		return on_allocation(t, &a, rec->tid);
 	if (rec->kind != EV_FRAME)
 		return 0;
@@ -495,7 +495,7 @@ int timeline__event(struct timeline *t, struct model *m, const struct ev_hdr *re
 		err = on_lost(t, (const struct ev_lost *)rec);
 		break;
 	case EV_SAMPLE:
-		err = on_sample(t, (const struct ev_sample *)rec);
+		err = on_sample(t, m, (const struct ev_sample *)rec);
 		break;
 	default:
 		err = on_other(t, m, rec);

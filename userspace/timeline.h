@@ -60,13 +60,14 @@ struct span {
 
 struct sample {
 	u64 ts, ip;
-	u64 kernel;
+	u32 kernel;
+	u32 chain; /* CALL id; 0: none */
 };
 
 struct allocation {
 	u64 ts, bytes, largest, caller;
 	u32 calls;
-	u32 zero;
+	u32 chain;
 };
 
 /* Who had a CPU. */
@@ -128,6 +129,6 @@ bool timeline__idle_elsewhere(const struct timeline *t, u32 cpu, u64 start, u64 
 
 /* timeline_spans.c: the span, sample, allocation that a record is. False: it is none. */
 bool span__from(struct span *s, struct timeline *t, const struct model *m, const struct ev_hdr *rec);
-bool allocation__from(struct allocation *a, const struct ev_hdr *rec);
+bool allocation__from(struct allocation *a, const struct model *m, const struct ev_hdr *rec);
 
 #endif

@@ -190,13 +190,13 @@ bool span__from(struct span *s, struct timeline *t, const struct model *m, const
 	return false;
 }
 
-bool allocation__from(struct allocation *a, const struct ev_hdr *rec)
+bool allocation__from(struct allocation *a, const struct model *m, const struct ev_hdr *rec)
 {
 	const struct ev_alloc_sum *sum = (const struct ev_alloc_sum *)rec;
 	const struct ev_alloc *one = (const struct ev_alloc *)rec;
 
 	if (rec->kind == EV_ALLOC)
-		*a = (struct allocation){rec->ts, one->size, one->size, one->caller, 1, 0};
+		*a = (struct allocation){rec->ts, one->size, one->size, one->caller, 1, model__chain(m, rec)};
 	else if (rec->kind == EV_ALLOC_SUM)
 		*a = (struct allocation){rec->ts, sum->bytes, sum->largest, 0, sum->calls, 0};
 	else

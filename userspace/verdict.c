@@ -6,6 +6,7 @@
 
 #include "describe.h"
 #include "verdict.h"
+#include "where.h"
 
 #define FOLD_SHARE     1000u  /* things below 1/1000 of their parent … */
 #define FOLD_NS        20000u /* … or below 20 µs are folded by cause */
@@ -233,7 +234,7 @@ int verdict__fill(struct verdict *v, struct arena *a, const struct tree *tree, c
 	v->alloc_bytes = tree->alloc_bytes;
 	v->alloc_largest = tree->alloc_largest;
 	v->not_followed = tree->not_followed;
-	if (function__name(m, tree->alloc_caller, name, sizeof(name)))
+	if (where__game(m, tree->alloc_chain, name, sizeof(name)) || function__name(m, tree->alloc_caller, name, sizeof(name)))
 		v->alloc_where = arena__text(a, name);
 	return fill_stretches(v, &b);
 }

@@ -7,6 +7,7 @@
 
 #include "describe.h"
 #include "verdict.h"
+#include "where.h"
 
 #define LEAST_SAMPLES 4u /* fewer divide nothing: one row, which says where they were */
 #define ROW_SAMPLES   2u /* that a function's own row rests on */
@@ -14,6 +15,8 @@
 struct share {
 	u64 code;
 	u32 samples;
+	u32 chain; /* the one that most of them have, of those that have any */
+	u32 chains;
 	u64 ns;
 };
 
@@ -45,7 +48,7 @@ static u32 first_hit(const struct tree *tree, u32 node)
 /* The functions that a node's samples fell into, most first. NULL: out of memory. */
 static struct share *shares_of(struct arena *a, const struct tree *tree, u32 node, u32 *n)
 {
-	u32 first = first_hit(tree, node), last = first;
+	u32 first = first_hit(tree, node), last = first, run = 0;
 	struct share *s;
 
 	while (last < tree->n_hits && tree->hits[last].node == node)
@@ -58,6 +61,11 @@ static struct share *shares_of(struct arena *a, const struct tree *tree, u32 nod
 		if (i == first || tree->hits[i].code != s[*n - 1].code)
 			s[(*n)++].code = tree->hits[i].code;
 		s[*n - 1].samples++;
+		run = s[*n - 1].samples > 1 && tree->hits[i].chain == tree->hits[i - 1].chain ? run + 1 : 1;
+		if (tree->hits[i].chain && run > s[*n - 1].chains) {
+			s[*n - 1].chain = tree->hits[i].chain;
+			s[*n - 1].chains = run;
+		}
 	}
 	qsort(s, *n, sizeof(*s), by_samples);
 	return s;
@@ -133,6 +141,8 @@ int verdict__code_rows(struct arena *a, const struct tree *tree, const struct mo
 		p->samples = n_own > 1 ? s[i].samples : node->samples;
 		p->longest_ns = n_own > 1 ? 0 : node->longest_ns;
 		err = describe__code(p, a, m, s[i].code, s[i].samples, node->samples);
+		if (!err && s[i].code)
+			err = where__fill(p, a, m, s[i].chain);
 	}
 	deduct(&rows[first], n_own, node);
 	return err;
