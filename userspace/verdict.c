@@ -234,7 +234,8 @@ int verdict__fill(struct verdict *v, struct arena *a, const struct tree *tree, c
 	v->alloc_bytes = tree->alloc_bytes;
 	v->alloc_largest = tree->alloc_largest;
 	v->not_followed = tree->not_followed;
-	if (where__game(m, tree->alloc_chain, name, sizeof(name)) || function__name(m, tree->alloc_caller, name, sizeof(name)))
+	if (where__game(m, tree->alloc_chain, name, sizeof(name)) ||
+		function__name(m, tree->alloc_caller, name, sizeof(name)))
 		v->alloc_where = arena__text(a, name);
 	return fill_stretches(v, &b);
 }
