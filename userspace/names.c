@@ -74,9 +74,8 @@ static enum lock_kind wait_kind(const struct model *m, const struct ev_lock_wait
 	return w->addr & 4 ? LOCK_BARRIER : LOCK_OTHER;
 }
 
-enum lock_kind lock__classify(const struct model *m, const struct ev_lock_wait *w, u32 *owner)
+static enum lock_kind kind_by_words(const struct model *m, const struct ev_lock_wait *w, u32 *owner)
 {
-	*owner = 0;
 	if (w->op == FUTEX_OP_WAITV)
 		return LOCK_MANY;
 	switch (w->op & FUTEX_CMD_MASK) {
@@ -93,6 +92,12 @@ enum lock_kind lock__classify(const struct model *m, const struct ev_lock_wait *
 	default:
 		return LOCK_OTHER;
 	}
+}
+
+enum lock_kind lock__classify(const struct model *m, const struct ev_lock_wait *w, u32 *owner)
+{
+	*owner = 0;
+	return lock__by_caller(m, w, kind_by_words(m, w, owner), owner);
 }
 
 void lock__name(const struct model *m, enum lock_kind k, u64 addr, char *buf, size_t size)

@@ -35,6 +35,8 @@ const char *lock__word(enum lock_kind k);
 enum cause lock__cause(enum lock_kind k);
 /* Which primitive a LOCK_WAIT is a wait for, and who holds it (host tid; 0: not known). Rules: docs/attribution.md. */
 enum lock_kind lock__classify(const struct model *m, const struct ev_lock_wait *w, u32 *owner);
+/* The same by the caller in libc, where the event has a call chain that tells; else the guess. */
+enum lock_kind lock__by_caller(const struct model *m, const struct ev_lock_wait *w, enum lock_kind guess, u32 *owner);
 /* where the object begins whose futex word is addr */
 u64 lock__object(enum lock_kind k, u64 addr);
 /* "g_navmesh_mutex", "World::lock+0x10", "mutex at 0x7f…"; valid UTF-8 */
