@@ -21,6 +21,7 @@ struct pb *perfetto__packet_begin(struct perfetto *p, u32 flags)
 		p->clear_state = true;
 	if (p->clear_state) {
 		iids__clear(&p->iids);
+		callstacks__forget(&p->callstacks);
 		flags |= SEQ_STATE_CLEARED;
 	}
 	if (p->dropped)
@@ -249,6 +250,9 @@ static void dispatch(struct perfetto *p, const struct model *m, const struct ev_
 	case EV_FAULT:
 		on_fault(p, m, rec);
 		return;
+	case EV_SAMPLE:
+		perfetto__sample(p, m, (const void *)rec);
+		break;
 	case EV_MEM_CALL:
 		events__memory(p, m, (const void *)rec);
 		break;
@@ -328,6 +332,7 @@ static void perfetto_close(struct exporter *e)
 		return;
 	pb_sink__close(&p->sink);
 	iids__close(&p->iids);
+	callstacks__close(&p->callstacks);
 	tasks__close(&p->tasks);
 	sched__close(p);
 	free(p->streams);

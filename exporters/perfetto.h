@@ -177,7 +177,7 @@ struct comm_slot {
 struct sched_cpu {
 	u32 running;
 	u64 last_ts; /* of the last switch */
-	bool known; /* which thread runs, from the last switch */
+	bool known;  /* which thread runs, from the last switch */
 	u16 n_switch, n_waking, n_comms;
 	u16 comm_used;
 	u32 gen; /* of the cache */
@@ -217,6 +217,26 @@ void events__memory(struct perfetto *p, const struct model *m, const struct ev_m
 void events__cost(struct perfetto *p, const struct model *m, const struct ev_cost *ev);
 void events__text(struct perfetto *p, const struct model *m, const struct ev_hdr *rec, const char *name);
 
+/* ---- perfetto_stacks.c ---- */
+
+#define CALLSTACK_MAPPINGS 512
+
+/* What the importer was told of call chains since it last forgot. */
+struct callstacks {
+	u32 *sent; /* by chain: the generation in which it was sent */
+	u32 cap, gen;
+	u64 mappings[CALLSTACK_MAPPINGS]; /* starts, by iid - 1 */
+	u32 n_mappings;
+	u64 last_frame;
+};
+
+/* The iid of this record's call chain, sent before if need be; 0: it has none. No event may be open. */
+u32 perfetto__callstack(struct perfetto *p, const struct model *m, const struct ev_hdr *rec);
+void callstacks__forget(struct callstacks *c);
+void callstacks__close(struct callstacks *c);
+/* for the flame graph of CPU samples: those that have a chain */
+void perfetto__sample(struct perfetto *p, const struct model *m, const struct ev_sample *ev);
+
 /* ---- perfetto_frames.c ---- */
 
 #define FRAME_STREAMS 64 /* with a track of their own; there is one, or two */
@@ -242,6 +262,7 @@ struct perfetto {
 	size_t mark_event, mark_annotation;
 	u32 annotation_field; /* what an annotation is in the message that is open */
 	struct iids iids;
+	struct callstacks callstacks;
 	int error; /* the first -errno that is not the sink's */
 	bool started, clear_state, dropped, system_info;
 	u32 attributes; /* how many INFO were sent */

@@ -82,13 +82,21 @@ static void note_fields(struct perfetto *p, const struct model *m, const struct 
 		perfetto__note_utf8(p, "what", text);
 }
 
+static void put_callstack(struct perfetto *p, u32 iid)
+{
+	if (iid)
+		pb__uint(p->pb, EVENT_CALLSTACK_IID, iid);
+}
+
 static void put_instant(struct perfetto *p, const struct model *m, const struct ev_hdr *rec, const struct ev_desc *d)
 {
 	struct lane *lane = perfetto__lane(p, m, rec, d->class, true, rec->ts, rec->ts);
 	u64 track = lane ? lane->track : perfetto__process_track(p, m);
+	u32 callstack = perfetto__callstack(p, m, rec);
 
 	perfetto__event_begin(p, rec->ts, TYPE_INSTANT, track);
 	perfetto__event_name(p, class_names[d->class], d->name);
+	put_callstack(p, callstack);
 	note_fields(p, m, rec, d);
 	if (ev__dur(rec)) /* a slice that found no lane */
 		perfetto__note_uint(p, "dur", ev__dur(rec));
@@ -99,13 +107,16 @@ static void put_slice(struct perfetto *p, const struct model *m, const struct ev
 {
 	u64 dur = min(ev__dur(rec), rec->ts), start = rec->ts - dur;
 	struct lane *lane = perfetto__lane(p, m, rec, d->class, d->shape != SHAPE_ASYNC, start, rec->ts);
+	u32 callstack;
 
 	if (!lane) {
 		put_instant(p, m, rec, d);
 		return;
 	}
+	callstack = perfetto__callstack(p, m, rec);
 	perfetto__event_begin(p, start, TYPE_BEGIN, lane->track);
 	perfetto__event_name(p, class_names[d->class], d->name);
+	put_callstack(p, callstack);
 	note_fields(p, m, rec, d);
 	perfetto__event_end(p);
 	perfetto__slice_end(p, rec->ts, lane->track);

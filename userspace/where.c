@@ -11,15 +11,6 @@
 
 #define CALLS_MAX 1024 /* of a chain that are looked at */
 
-/* One function of a chain: inlined ones are several at one address. */
-struct step {
-	const char *function; /* "" where not known; not sanitised */
-	const char *file;
-	u32 line;
-	u64 addr;
-	const struct mapping *map; /* NULL: not known */
-};
-
 /* ---- whose code it is ---- */
 
 static bool begins(const char *path, const char *with)
@@ -48,13 +39,12 @@ static const char *symbol_name(const struct model *m, u64 addr)
 	return s ? s->name : "";
 }
 
-/* fn of each until it returns true, which is then returned */
-static bool each(const struct model *m, u32 chain, bool (*fn)(const struct step *s, void *arg), void *arg)
+bool where__each(const struct model *m, u32 chain, bool (*fn)(const struct where_step *s, void *arg), void *arg)
 {
 	const struct call *c = model__call(m, chain);
 
 	for (u32 n = 0; c && n < CALLS_MAX; c = model__call(m, c->caller), n++) {
-		struct step s = {.function = "", .file = "", .addr = c->addr, .map = model__mapping(m, c->addr)};
+		struct where_step s = {.function = "", .file = "", .addr = c->addr, .map = model__mapping(m, c->addr)};
 		const struct source *src;
 		u32 levels = model__sources(m, c->addr, &src);
 
@@ -74,8 +64,7 @@ static bool each(const struct model *m, u32 chain, bool (*fn)(const struct step 
 	return false;
 }
 
-/* "FooBar", "libgame.so+0x12340" where it has no name */
-static void name_of(const struct step *s, char *buf, size_t size)
+void where__name(const struct where_step *s, char *buf, size_t size)
 {
 	const char *path = s->map && s->map->path ? s->map->path : "";
 	char raw[512];
@@ -93,11 +82,11 @@ static void name_of(const struct step *s, char *buf, size_t size)
 /* ---- for a sentence ---- */
 
 struct pick {
-	struct step best;
+	struct where_step best;
 	int rank; /* 0: none, 1: some function, 2: not the system's, 3: and it has a name */
 };
 
-static bool pick(const struct step *s, void *arg)
+static bool pick(const struct where_step *s, void *arg)
 {
 	struct pick *p = arg;
 	int rank = is_system(s->map) ? (*s->function ? 1 : 0) : *s->function ? 3 : 2;
@@ -114,10 +103,10 @@ bool where__game(const struct model *m, u32 chain, char *buf, size_t size)
 	struct pick p = {};
 	char name[256], file[128];
 
-	each(m, chain, pick, &p);
+	where__each(m, chain, pick, &p);
 	if (!p.rank)
 		return false;
-	name_of(&p.best, name, sizeof(name));
+	where__name(&p.best, name, sizeof(name));
 	utf8__sanitize(file, sizeof(file), path__base(p.best.file), strlen(path__base(p.best.file)));
 	if (*file && p.best.line)
 		snprintf(buf, size, "%s (%s:%u)", name, file, p.best.line);
@@ -136,13 +125,13 @@ struct fill {
 	int err;
 };
 
-static bool fill(const struct step *s, void *arg)
+static bool fill(const struct where_step *s, void *arg)
 {
 	struct fill *f = arg;
 	struct place *p = &f->places[f->n];
 	char name[256];
 
-	name_of(s, name, sizeof(name));
+	where__name(s, name, sizeof(name));
 	p->func = arena__text(f->a, name);
 	p->file = *s->file ? arena__text(f->a, s->file) : NULL;
 	p->object = s->map && s->map->path && *s->map->path ? arena__text(f->a, path__base(s->map->path)) : NULL;
@@ -174,7 +163,7 @@ int where__fill(struct part *p, struct arena *a, const struct model *m, u32 chai
 	p->where = arena__text(a, text);
 	if (!f.places || !p->where)
 		return -ENOMEM;
-	p->where_cut = each(m, chain, fill, &f) || is_truncated(m, chain);
+	p->where_cut = where__each(m, chain, fill, &f) || is_truncated(m, chain);
 	p->places = f.places;
 	p->n_places = f.n;
 	p->n_system = f.own ? f.n_system : 0;
@@ -190,7 +179,7 @@ struct functions {
 	bool found;
 };
 
-static bool function(const struct step *s, void *arg)
+static bool function(const struct where_step *s, void *arg)
 {
 	struct functions *f = arg;
 	const char *name = symbol_name(f->m, s->addr);
@@ -205,6 +194,6 @@ bool where__each_function(const struct model *m, u32 chain, bool (*fn)(const cha
 {
 	struct functions f = {.m = m, .fn = fn, .arg = arg};
 
-	each(m, chain, function, &f);
+	where__each(m, chain, function, &f);
 	return f.found;
 }

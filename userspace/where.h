@@ -9,6 +9,19 @@
 
 struct arena;
 
+/* One function of a chain: inlined ones are several at one address. */
+struct where_step {
+	const char *function; /* "" where not known; not sanitised */
+	const char *file;
+	u32 line;
+	u64 addr;
+	const struct mapping *map; /* NULL: not known */
+};
+/* fn of each, innermost first, until it returns true, which is then returned */
+bool where__each(const struct model *m, u32 chain, bool (*fn)(const struct where_step *s, void *arg), void *arg);
+/* "FooBar", "libgame.so+0x12340" where it has no name; valid UTF-8 */
+void where__name(const struct where_step *s, char *buf, size_t size);
+
 #define WHERE_PLACES 64 /* of a chain that are told, the innermost */
 
 /* Fills in part's places and `where` from the chain; leaves them alone where it is 0. 0 or -ENOMEM. */
