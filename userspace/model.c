@@ -128,9 +128,12 @@ static int dispatch(struct model *m, const struct ev_hdr *rec)
 	case EV_PROCESS:
 	case EV_THREAD:
 	case EV_FORK:
-	case EV_EXEC:
 	case EV_EXIT:
 	case EV_RENAME:
+		return threads__event(m, rec);
+	case EV_EXEC:
+		if (((const struct ev_exec *)rec)->tgid == m->game)
+			memory__forget(m);
 		return threads__event(m, rec);
 	case EV_PATH:
 		return files__path(m, (const struct ev_path *)rec);

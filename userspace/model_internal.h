@@ -100,6 +100,7 @@ int memory__symbol(struct model *m, const struct ev_symbol *rec);
 int calls__call(struct model *m, const struct ev_call *rec);
 int calls__stack(struct model *m, const struct ev_stack *rec);
 int calls__source(struct model *m, const struct ev_source *rec);
+void memory__forget(struct model *m); /* the process begins another program */
 void memory__free(struct model *m);
 int frames__event(struct model *m, const struct ev_frame *rec);
 void frames__scene(struct model *m, const struct ev_hdr *rec);

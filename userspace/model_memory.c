@@ -56,6 +56,15 @@ static int reserve_one(struct model *m)
 	return 0;
 }
 
+void memory__forget(struct model *m)
+{
+	for (u32 i = 0; i < m->n_maps; i++) {
+		m->maps[i]->ino = (uintptr_t)m->spare_maps;
+		m->spare_maps = m->maps[i];
+	}
+	m->n_maps = 0;
+}
+
 /* where the order asks for it; the range is free already */
 static int insert(struct model *m, struct mapping new)
 {

@@ -218,6 +218,7 @@ static int launch(struct session *s)
 	startup__game(&s->out, ts, &s->target);
 	images__free(&s->images);
 	images__refresh(&s->images, tgid);
+	startup__maps(&s->out, ts, tgid);
 	return EXIT_OK;
 }
 
