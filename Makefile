@@ -84,6 +84,12 @@ $(O)/bench/limits.skel.h: $(O)/bench/limits.bpf.o
 $(O)/bench/limits: bench/limits.c $(O)/bench/limits.skel.h $(O)/libredframe.a
 	$(CC) $(ALL_CFLAGS) -iquote $(O)/bench -o $@ $< $(O)/libredframe.a $(LIBS)
 
+# recordings of any length, to time explain and export with
+$(O)/bench/generate: bench/generate.c $(O)/libredframe.a
+	@mkdir -p $(@D)
+	@echo "  LD    $@"
+	$Q$(CC) $(ALL_CFLAGS) -o $@ $< $(O)/libredframe.a $(LIBS)
+
 # ---- to see what it does ----
 demo:
 	@scripts/deps build

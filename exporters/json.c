@@ -55,13 +55,20 @@ static bool is_number(enum ev_unit unit)
 	}
 }
 
+static void add_key(struct str *s, const char *name)
+{
+	str__add_n(s, ", \"", 3);
+	str__add(s, name);
+	str__add_n(s, "\": ", 3);
+}
+
 static void add_field(struct str *s, const struct ev_hdr *rec, const struct ev_field *f)
 {
 	const char *at = (const char *)rec + f->offset;
 	char text[128];
 	s64 v;
 
-	str__fmt(s, ", \"%s\": ", f->name);
+	add_key(s, f->name);
 	if (f->unit == UNIT_TEXT) {
 		json__string(s, at, strnlen(at, f->size));
 		return;
@@ -72,12 +79,12 @@ static void add_field(struct str *s, const struct ev_hdr *rec, const struct ev_f
 		return;
 	}
 	v = ev__value(rec, f);
-	if (f->is_signed)
+	if (f->is_signed && v < 0)
 		str__fmt(s, "%lld", (long long)v);
 	else if (v == -1 && (f->unit == UNIT_OFFSET || f->unit == UNIT_COUNT))
 		str__add(s, "null"); /* FILE_NO_OFFSET, FRAME_NO_NUMBER */
 	else
-		str__fmt(s, "%llu", (unsigned long long)v);
+		str__dec(s, (u64)v);
 }
 
 /* The text of a record; of PATH the path that it says, of a command line the words. */
@@ -86,7 +93,7 @@ static void add_text(struct str *s, const struct model *m, const struct ev_hdr *
 	char text[EV_MAX_BYTES];
 	size_t n = ev__text(rec, text, sizeof(text)), i;
 
-	str__fmt(s, ", \"%s\": ", name);
+	add_key(s, name);
 	if (rec->kind == EV_PATH) {
 		const struct ev_path *p = (const struct ev_path *)rec;
 		const char *path = model__path(m, p->dev, p->ino);
@@ -98,6 +105,19 @@ static void add_text(struct str *s, const struct model *m, const struct ev_hdr *
 		if (!text[i])
 			text[i] = ' ';
 	json__string(s, text, n);
+}
+
+static void add_header(struct str *s, const struct ev_hdr *rec, const char *kind)
+{
+	str__add(s, "{\"ts\": ");
+	str__dec(s, rec->ts);
+	str__add(s, ", \"tid\": ");
+	str__dec(s, rec->tid);
+	str__add(s, ", \"cpu\": ");
+	str__dec(s, rec->cpu);
+	str__add(s, ", \"kind\": \"");
+	str__add(s, kind);
+	str__add_n(s, "\"", 1);
 }
 
 static int write_line(struct json *j)
@@ -116,8 +136,7 @@ static int json_event(struct exporter *e, const struct model *m, const struct ev
 	if (!d)
 		return 0;
 	str__clear(&j->line);
-	str__fmt(&j->line, "{\"ts\": %llu, \"tid\": %u, \"cpu\": %u, \"kind\": \"%s\"", (unsigned long long)rec->ts,
-		rec->tid, rec->cpu, d->name);
+	add_header(&j->line, rec, d->name);
 	for (i = 0; i < d->n_fields; i++)
 		add_field(&j->line, rec, &d->fields[i]);
 	if (d->has_text)

@@ -2,8 +2,6 @@
  *
  * Records as text: a value by its unit, a record as a line.
  */
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "events_desc.h"
@@ -72,143 +70,204 @@ static const struct word *const flag_tables[] = {
 	[UNIT_CALL_FLAGS] = call_flag_words,
 };
 
-/* "A|B|0x40", none where no bit is set */
-static const char *flags(const struct word *words, u64 v, const char *none, char *buf, size_t size)
-{
-	size_t len = 0;
+/* Text of a buffer's size: what does not fit is cut. No printf: it would be most of an export's time. */
+struct cut {
+	char *s;
+	size_t len, size;
+};
 
-	snprintf(buf, size, "%s", v ? "" : none);
-	for (; words->text && len < size; words++) {
+static struct cut cut_of(char *buf, size_t size)
+{
+	if (size)
+		buf[0] = '\0';
+	return (struct cut){buf, 0, size};
+}
+
+static void add_n(struct cut *c, const char *text, size_t n)
+{
+	if (c->len + 1 >= c->size)
+		return;
+	n = min(n, c->size - 1 - c->len);
+	memcpy(c->s + c->len, text, n);
+	c->len += n;
+	c->s[c->len] = '\0';
+}
+
+static void add(struct cut *c, const char *text)
+{
+	add_n(c, text, strlen(text));
+}
+
+static void add_dec(struct cut *c, u64 v)
+{
+	char digits[FMT_DIGITS];
+
+	add_n(c, digits, fmt__dec(digits, v));
+}
+
+static void add_hex(struct cut *c, u64 v)
+{
+	char digits[FMT_DIGITS];
+
+	add_n(c, digits, fmt__hex(digits, v));
+}
+
+/* "A|B|0x40", none where no bit is set */
+static void add_flags(struct cut *c, const struct word *words, u64 v, const char *none)
+{
+	const char *bar = "";
+
+	if (!v)
+		add(c, none);
+	for (; v && words->text; words++) {
 		if (!(v & words->value))
 			continue;
-		len += (size_t)snprintf(buf + len, size - len, "%s%s", len ? "|" : "", words->text);
+		add(c, bar);
+		add(c, words->text);
+		bar = "|";
 		v &= ~words->value;
 	}
-	if (v && len < size)
-		snprintf(buf + len, size - len, "%s0x%llx", len ? "|" : "", (unsigned long long)v);
-	return buf;
+	if (v) {
+		add(c, bar);
+		add_hex(c, v);
+	}
 }
 
-static const char *futex_op(u64 v, char *buf, size_t size)
+static void add_futex_op(struct cut *c, u64 v)
 {
 	u64 cmd = v & 0x7f;
-	char more[64];
 
-	if (v == FUTEX_OP_WAITV)
-		snprintf(buf, size, "FUTEX_WAITV");
-	else if (cmd >= ARRAY_SIZE(futex_words))
-		snprintf(buf, size, "0x%llx", (unsigned long long)v);
-	else
-		snprintf(buf, size, "%s%s%s", futex_words[cmd], v & ~0x7fULL ? "|" : "",
-			flags(futex_flag_words, v & ~0x7fULL, "", more, sizeof(more)));
-	return buf;
+	if (v == FUTEX_OP_WAITV) {
+		add(c, "FUTEX_WAITV");
+	} else if (cmd >= ARRAY_SIZE(futex_words)) {
+		add_hex(c, v);
+	} else {
+		add(c, futex_words[cmd]);
+		add(c, v & ~0x7fULL ? "|" : "");
+		add_flags(c, futex_flag_words, v & ~0x7fULL, "");
+	}
 }
 
-static const char *number(const struct ev_field *f, s64 v, char *buf, size_t size)
+static void add_number(struct cut *c, const struct ev_field *f, s64 v)
 {
 	const char *name = v < 0 && v > -4096 && f->is_signed ? strerrorname_np((int)-v) : NULL;
 
+	if (f->is_signed && v < 0)
+		add(c, "-");
 	if (name && (f->unit == UNIT_ERRNO || f->unit == UNIT_BYTES))
-		snprintf(buf, size, "-%s", name);
-	else if (f->is_signed)
-		snprintf(buf, size, "%lld", (long long)v);
+		add(c, name);
 	else
-		snprintf(buf, size, "%llu", (unsigned long long)v);
-	return buf;
+		add_dec(c, f->is_signed && v < 0 ? 0 - (u64)v : (u64)v);
 }
 
-static const char *comm(const struct ev_hdr *h, const struct ev_field *f, char *buf, size_t size)
+static void add_escaped(struct cut *c, const char *text, size_t n)
+{
+	if (c->len < c->size)
+		c->len += term__escape(c->s + c->len, c->size - c->len, text, n);
+}
+
+static void add_dev(struct cut *c, u32 v)
+{
+	add_dec(c, v >> 20); /* as the kernel keeps it: 12 bits major, 20 bits minor */
+	add(c, ":");
+	add_dec(c, v & 0xfffff);
+}
+
+/* of units whose values have names; false: it is not one of them */
+static bool add_named(struct cut *c, const struct ev_field *f, u64 v)
+{
+	char call[32];
+
+	if (f->unit < ARRAY_SIZE(enums) && enums[f->unit].words && v < enums[f->unit].n)
+		add(c, enums[f->unit].words[v]);
+	else if (f->unit < ARRAY_SIZE(flag_tables) && flag_tables[f->unit])
+		add_flags(c, flag_tables[f->unit], v, f->unit == UNIT_STATE ? "R" : "0");
+	else if (f->unit == UNIT_IRQ && v == IRQ_TIMER)
+		add(c, "timer");
+	else if (f->unit == UNIT_SYSCALL)
+		add(c, syscall__name((u16)v, call, sizeof(call)));
+	else if (f->unit == UNIT_FUTEX_OP)
+		add_futex_op(c, v);
+	else
+		return false;
+	return true;
+}
+
+static void add_value(struct cut *c, const struct ev_hdr *h, const struct ev_field *f)
 {
 	const char *text = (const char *)h + f->offset;
+	u64 v = f->unit == UNIT_TEXT ? 0 : (u64)ev__value(h, f);
 
-	term__escape(buf, size, text, strnlen(text, f->size));
-	return buf;
+	if (f->unit == UNIT_TEXT)
+		add_escaped(c, text, strnlen(text, f->size));
+	else if (add_named(c, f, v))
+		return;
+	else if (f->unit == UNIT_DEV)
+		add_dev(c, (u32)v);
+	else if (f->unit == UNIT_ADDR || f->unit == UNIT_HEX || f->unit == UNIT_FLAGS)
+		add_hex(c, f->size < 8 ? v & ((1ULL << f->size * 8) - 1) : v);
+	else if (v == ~0ULL && !f->is_signed && (f->unit == UNIT_OFFSET || f->unit == UNIT_COUNT))
+		add(c, "-"); /* FILE_NO_OFFSET, FRAME_NO_NUMBER */
+	else
+		add_number(c, f, (s64)v);
 }
 
 const char *ev__format(const struct ev_hdr *h, const struct ev_field *f, char *buf, size_t size)
 {
-	u64 v = f->unit == UNIT_TEXT ? 0 : (u64)ev__value(h, f);
+	struct cut c = cut_of(buf, size);
 
-	if (f->unit < ARRAY_SIZE(enums) && enums[f->unit].words && v < enums[f->unit].n) {
-		snprintf(buf, size, "%s", enums[f->unit].words[v]);
-		return buf;
-	}
-	if (f->unit < ARRAY_SIZE(flag_tables) && flag_tables[f->unit])
-		return flags(flag_tables[f->unit], v, f->unit == UNIT_STATE ? "R" : "0", buf, size);
-	switch (f->unit) {
-	case UNIT_IRQ:
-		if (v == IRQ_TIMER)
-			return snprintf(buf, size, "timer"), buf;
-		break;
-	case UNIT_TEXT:
-		return comm(h, f, buf, size);
-	case UNIT_SYSCALL:
-		snprintf(buf, size, "%s", syscall__name((u16)v, (char[32]){0}, 32));
-		return buf;
-	case UNIT_FUTEX_OP:
-		return futex_op(v, buf, size);
-	case UNIT_DEV: /* as the kernel keeps it: 12 bits major, 20 bits minor */
-		snprintf(buf, size, "%u:%u", (u32)v >> 20, (u32)v & 0xfffff);
-		return buf;
-	case UNIT_ADDR:
-	case UNIT_HEX:
-	case UNIT_FLAGS:
-		snprintf(buf, size, "0x%llx", (unsigned long long)(f->size < 8 ? v & ((1ULL << f->size * 8) - 1) : v));
-		return buf;
-	default:
-		break;
-	}
-	if (v == ~0ULL && !f->is_signed && (f->unit == UNIT_OFFSET || f->unit == UNIT_COUNT)) {
-		snprintf(buf, size, "-"); /* FILE_NO_OFFSET, FRAME_NO_NUMBER */
-		return buf;
-	}
-	return number(f, (s64)v, buf, size);
+	add_value(&c, h, f);
+	return buf;
 }
 
-/* appends to buf, cut to fit; returns the new length */
-__attribute__((format(printf, 4, 5))) static size_t put(char *buf, size_t len, size_t size, const char *fmt, ...)
-{
-	va_list ap;
-	int n;
-
-	if (len + 1 >= size)
-		return len;
-	va_start(ap, fmt);
-	n = vsnprintf(buf + len, size - len, fmt, ap);
-	va_end(ap);
-	return n < 0 ? len : min(len + (size_t)n, size - 1);
-}
-
-static size_t put_text(const struct ev_hdr *h, const char *name, char *buf, size_t len, size_t size)
+static void add_text(struct cut *c, const struct ev_hdr *h, const char *name)
 {
 	char text[EV_MAX_BYTES];
 	size_t n = ev__text(h, text, sizeof(text));
 
-	len = put(buf, len, size, " %s=\"", name);
-	if (len + 2 < size) /* leaves room for the quote */
-		len += term__escape(buf + len, size - len - 1, text, n);
-	return put(buf, len, size, "\"");
+	add(c, " ");
+	add(c, name);
+	add(c, "=\"");
+	if (c->size > 2 && c->len + 2 < c->size) { /* leaves room for the quote */
+		c->size--;
+		add_escaped(c, text, n);
+		c->size++;
+	}
+	add(c, "\"");
+}
+
+static void add_field(struct cut *c, const struct ev_hdr *h, const struct ev_field *f)
+{
+	const char *quote = f->unit == UNIT_TEXT ? "\"" : "";
+
+	add_n(c, " ", 1);
+	add(c, f->name);
+	add_n(c, "=", 1);
+	add(c, quote);
+	add_value(c, h, f);
+	add(c, quote);
 }
 
 size_t ev__dump(const struct ev_hdr *h, char *buf, size_t size)
 {
 	const struct ev_desc *d = ev__desc(h->kind);
-	char value[128];
-	size_t len;
-	int i;
+	struct cut c = cut_of(buf, size);
 
-	if (!size)
-		return 0;
-	buf[0] = '\0';
-	len = put(buf, 0, size, "%llu %u %u ", (unsigned long long)h->ts, h->tid, h->cpu);
-	if (!d)
-		return put(buf, len, size, "kind_%u", h->kind);
-	len = put(buf, len, size, "%s", d->name);
-	for (i = 0; i < d->n_fields; i++) {
-		const struct ev_field *f = &d->fields[i];
-		const char *q = f->unit == UNIT_TEXT ? "\"" : "";
-
-		len = put(buf, len, size, " %s=%s%s%s", f->name, q, ev__format(h, f, value, sizeof(value)), q);
+	add_dec(&c, h->ts);
+	add_n(&c, " ", 1);
+	add_dec(&c, h->tid);
+	add_n(&c, " ", 1);
+	add_dec(&c, h->cpu);
+	add_n(&c, " ", 1);
+	if (!d) {
+		add(&c, "kind_");
+		add_dec(&c, h->kind);
+		return c.len;
 	}
-	return d->has_text ? put_text(h, d->text_name, buf, len, size) : len;
+	add(&c, d->name);
+	for (int i = 0; i < d->n_fields; i++)
+		add_field(&c, h, &d->fields[i]);
+	if (d->has_text)
+		add_text(&c, h, d->text_name);
+	return c.len;
 }

@@ -56,6 +56,13 @@ void str__add(struct str *s, const char *text)
 	str__add_n(s, text, strlen(text));
 }
 
+void str__dec(struct str *s, u64 v)
+{
+	char digits[FMT_DIGITS];
+
+	str__add_n(s, digits, fmt__dec(digits, v));
+}
+
 void str__fmt(struct str *s, const char *fmt, ...)
 {
 	size_t room = s->cap - s->len;
@@ -200,6 +207,31 @@ void json__string(struct str *s, const char *src, size_t n)
 		in += len ? len : 1;
 	}
 	str__add_n(s, "\"", 1);
+}
+
+size_t fmt__dec(char *buf, u64 v)
+{
+	char digits[FMT_DIGITS];
+	size_t n = 0;
+
+	do {
+		digits[n++] = (char)('0' + v % 10);
+		v /= 10;
+	} while (v);
+	for (size_t i = 0; i < n; i++)
+		buf[i] = digits[n - 1 - i];
+	return n;
+}
+
+size_t fmt__hex(char *buf, u64 v)
+{
+	size_t n = 2, digits = v ? (67 - (size_t)__builtin_clzll(v)) / 4 : 1;
+
+	buf[0] = '0';
+	buf[1] = 'x';
+	while (digits--)
+		buf[n++] = "0123456789abcdef"[v >> digits * 4 & 15];
+	return n;
 }
 
 const char *fmt__bytes(char *buf, size_t size, u64 bytes)

@@ -17,6 +17,7 @@ void str__free(struct str *s);
 void str__clear(struct str *s);
 void str__add(struct str *s, const char *text);
 void str__add_n(struct str *s, const char *bytes, size_t n);
+void str__dec(struct str *s, u64 v); /* "%llu", without the price of printf */
 void str__fmt(struct str *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Valid UTF-8 of src (each bad byte becomes U+FFFD), cut at a character boundary to fit; returns the length. */
@@ -26,6 +27,10 @@ size_t term__escape(char *dst, size_t size, const char *src, size_t n);
 /* Appends "…" with quotes: valid JSON and valid UTF-8 whatever src holds. */
 void json__string(struct str *s, const char *src, size_t n);
 
+#define FMT_DIGITS 20
+/* "1234" and "0x4d2" into at least FMT_DIGITS bytes, without a NUL; return the length */
+size_t fmt__dec(char *buf, u64 v);
+size_t fmt__hex(char *buf, u64 v);
 /* "50.0 MiB", "12 KiB", "7 B" and "91.2 ms", "340 µs" into buf; return buf */
 const char *fmt__bytes(char *buf, size_t size, u64 bytes);
 const char *fmt__ns(char *buf, size_t size, u64 ns);
