@@ -214,7 +214,10 @@ static void mend_gap(struct perfetto *p, const struct model *m, const struct ev_
 {
 	const struct ev_switch left = {
 		/* a ns earlier: of the same ts the importer may put the other switch first */
-		.hdr = {.ts = ev->hdr.ts - (ev->hdr.ts > last_ts), .tid = running, .cpu = ev->hdr.cpu, .kind = EV_SWITCH},
+		.hdr = {.ts = ev->hdr.ts - (ev->hdr.ts > last_ts),
+			.tid = running,
+			.cpu = ev->hdr.cpu,
+			.kind = EV_SWITCH},
 		.next_tid = ev->hdr.tid,
 		.next_prio = ev->prev_prio,
 		.prev_prio = ev->prev_prio,

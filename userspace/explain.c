@@ -226,8 +226,8 @@ static int add_absurd(struct explain *x)
 	return add_to_report(x);
 }
 
-/* A frame limiter hits its mark to some microseconds only: half of a game's frames at "60fps" are longer than 16.667 ms,
- * and nobody sees it. The automatic budget has its own room. */
+/* A frame limiter hits its mark to some microseconds only: half of a game's frames at "60fps" are longer than 16.667
+ * ms, and nobody sees it. The automatic budget has its own room. */
 #define JITTER_PERCENT 5
 
 static bool is_slow(const struct explain *x, u64 duration, u64 budget)

@@ -46,10 +46,11 @@ struct call {
 	u32 flags;  /* enum call_flags */
 };
 
-/* What the debug information says of an address: level 0 is the innermost of the functions inlined there. Not sanitised. */
+/* What the debug information says of an address: level 0 is the innermost of the functions inlined there. Not
+ * sanitised. */
 struct source {
 	u64 addr;
-	u32 line;  /* 0: not known */
+	u32 line; /* 0: not known */
 	u32 level;
 	const char *function; /* demangled; "" where not known: then a symbol may be */
 	const char *file;     /* as the compiler was given it; "" where not known */

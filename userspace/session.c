@@ -83,7 +83,11 @@ int session__find(struct session *s, const struct record_options *o)
 	char why[1024] = "";
 	int err;
 
-	*s = (struct session){.o = o, .launch = {.go = -1, .error = -1}, .target = {.pidfd = -1}, .out = {.fd = -1}, .stacks = {.fd = -1}};
+	*s = (struct session){.o = o,
+		.launch = {.go = -1, .error = -1},
+		.target = {.pidfd = -1},
+		.out = {.fd = -1},
+		.stacks = {.fd = -1}};
 	s->signal_fd = signals_as_fd();
 	err = find_target(s, why, sizeof(why));
 	if (!err)
