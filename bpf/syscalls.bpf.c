@@ -84,6 +84,42 @@ int syscall__exit(u64 *ctx)
 	return leave(&c, regs, st->call_handler);
 }
 
+#define SYSCALL(id, name, cause, handler) SYS_ID_##name = id,
+enum {
+#include "../probes/syscalls.def"
+};
+#undef SYSCALL
+
+#define TIMER_ABSTIME   1
+#define CLOCK_MONOTONIC 1
+#define CLOCK_BOOTTIME  7
+
+struct timespec_arg {
+	s64 sec, nsec;
+};
+
+/* How much later than asked a sleep ended: a timer that came late, and the wait for a CPU after it. 0 where it cannot
+ * be told: it was broken off, or waited for a time of day. */
+static __always_inline u64 overslept(struct call *c, struct pt_regs *regs)
+{
+	bool clock = c->st->call_sys == SYS_ID_clock_nanosleep;
+	u64 id = clock ? REGS_ARG0(regs) : CLOCK_MONOTONIC, deadline, at;
+	struct timespec_arg asked = {};
+
+	if (c->ret || (!clock && c->st->call_sys != SYS_ID_nanosleep))
+		return 0;
+	bpf_probe_read_user(&asked, sizeof(asked), (void *)(clock ? REGS_ARG2(regs) : REGS_ARG0(regs)));
+	deadline = (u64)asked.sec * 1000000000 + (u64)asked.nsec;
+	if (!clock || !(REGS_ARG1(regs) & TIMER_ABSTIME))
+		return c->dur > deadline ? c->dur - deadline : 0;
+	if (id != CLOCK_MONOTONIC && id != CLOCK_BOOTTIME)
+		return 0;
+	at = id == CLOCK_BOOTTIME ? c->ts : bpf_ktime_get_ns();
+	if (at <= deadline)
+		return 0;
+	return at - deadline < c->dur ? at - deadline : c->dur;
+}
+
 /* A call that no class knows: worth a record when it took long. */
 int other__exit(struct call *c, struct pt_regs *regs)
 {
@@ -108,6 +144,7 @@ int other__exit(struct call *c, struct pt_regs *regs)
 		.ret = c->ret,
 		.sys = c->st->call_sys,
 		.fd_mode = id.mode,
+		.late = overslept(c, regs),
 	};
 	submit(e);
 	return 0;

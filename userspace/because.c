@@ -223,6 +223,14 @@ static void count_piece(struct node *n, const struct piece *p)
 		n->last_off = p->off;
 }
 
+/* of a sleep: what lies after the moment that it asked for */
+static u64 late(const struct piece *p)
+{
+	u64 asked = p->span->end - p->span->offset;
+
+	return p->end > asked ? p->end - max(p->start, asked) : 0;
+}
+
 static void add_piece(struct node *n, const struct piece *p)
 {
 	u64 ns = p->end - p->start;
@@ -231,6 +239,8 @@ static void add_piece(struct node *n, const struct piece *p)
 	n->ns += ns;
 	if (p->phase == PHASE_BLOCKED)
 		n->blocked_ns += ns;
+	if (p->cause == CAUSE_SLEEP && p->span && p->span->kind == EV_SYSCALL && p->span->offset)
+		n->late_ns += late(p);
 	if (ns > n->longest_ns) {
 		n->longest_ns = ns;
 		n->span = p->span;
@@ -261,15 +271,6 @@ static u32 add_cpu_wait(const struct tree *tree, struct node *n, const struct pi
 	if (timeline__idle_elsewhere(tree->t, p->off->wait_cpu, p->start, p->end))
 		n->idle_elsewhere_ns += p->end - p->start;
 	return tally__top(&here, NULL);
-}
-
-/* Where the function begins, else the file's mapping. */
-static u64 code_at(const struct model *m, u64 ip)
-{
-	const struct symbol *sym = model__symbol(m, ip);
-	const struct mapping *map = sym ? NULL : model__mapping(m, ip);
-
-	return sym ? sym->addr : map ? map->start : ip;
 }
 
 static int add_hit(struct tree *tree, u32 node, u64 code, u32 chain)
@@ -312,7 +313,7 @@ static int add_samples(struct tree *tree, u32 parent, const struct line *l, cons
 
 		if (s->ts >= p->end)
 			break;
-		if (add_hit(tree, code, code_at(tree->m, s->ip), s->chain))
+		if (add_hit(tree, code, code__at(tree->m, s->ip), s->chain))
 			return -ENOMEM;
 		n->samples++;
 	}

@@ -42,6 +42,7 @@ struct node {
 	u64 blocked_ns;        /* of ns: off the CPU */
 	u64 latency_ns;        /* CPU_WAIT: after a wakeup, while nobody or idle had the CPU */
 	u64 idle_elsewhere_ns; /* CPU_WAIT: while another CPU was idle */
+	u64 late_ns;           /* SLEEP: longer than it asked for */
 	u64 longest_ns;
 	const struct span *span, *last_span; /* of the longest piece: names come from it */
 	const struct off *off, *last_off;

@@ -109,18 +109,16 @@ static const char *unexplained_reason(const struct node *n)
 
 int describe__code(struct part *p, struct arena *a, const struct model *m, u64 code, u32 hits, u32 samples)
 {
-	const struct mapping *map = model__mapping(m, code);
-	const char *base = map && map->path ? strrchr(map->path, '/') : NULL;
 	char name[256];
 
 	if (!samples)
 		return 0;
-	if (code && function__name(m, code, name, sizeof(name)))
-		p->what = p->where = arena__text(a, name);
-	else if (code && base)
-		p->what = arena__text(a, base + 1);
+	if (code__name(m, code, name, sizeof(name)))
+		p->what = arena__text(a, name);
 	else if (hits == samples)
-		return 0; /* many functions, or memory that no file is behind */
+		return 0; /* many functions */
+	if (p->what && function__name(m, code, name, sizeof(name)))
+		p->where = p->what;
 	p->share = hits * 100 / samples;
 	p->detail = arena__fmt(a, "%u of %u samples", hits, samples);
 	return p->detail ? 0 : -ENOMEM;
@@ -189,6 +187,9 @@ static int describe_span(
 		p->from = n->from;
 		p->to = n->to;
 	}
+	if (n->late_ns > n->ns / 10)
+		p->detail = arena__fmt(
+			a, "%s longer than it asked: the timer came late", fmt__ns(name, sizeof(name), n->late_ns));
 	if (p->cycle)
 		p->detail = "a cycle of waits, as in a deadlock";
 	return 0;

@@ -150,6 +150,7 @@ static void add_part(struct str *s, const struct part *p, const struct model *m)
 	maybe_ms(s, "off_cpu_ms", p->blocked_ns);
 	maybe_ms(s, "latency_ms", p->latency_ns);
 	maybe_ms(s, "other_cpu_idle_ms", p->idle_elsewhere_ns);
+	maybe_ms(s, "late_ms", p->late_ns);
 	maybe_text(s, "detail", p->detail);
 	add_where(s, p);
 	if (p->who_tid) {

@@ -13,7 +13,8 @@
 
 #define TEXT_PARTS    8u /* rows of a frame; the rest is summed */
 #define TEXT_REASONS  3u
-#define TEXT_PART_NS  100000u /* or what is shorter than 0.1 ms */
+#define TEXT_PART_NS  100000u /* what is shorter is summed too … */
+#define TEXT_SHARE    50u     /* … or below 1/50 of the whole */
 #define TEXT_PATTERNS 10u
 #define TIMELINE_ROWS 120u /* beyond, stretches below 1/1000 of the frame are summed */
 
@@ -90,11 +91,14 @@ static void add_part(struct str *s, const struct part *p, int depth)
 
 static void add_parts(struct str *s, const struct part *parts, u32 n, int depth)
 {
-	u64 rest = 0;
+	u64 rest = 0, least = 0;
 	u32 left = 0;
 
+	for (u32 i = 0; i < n; i++)
+		least += parts[i].ns;
+	least = max(least / TEXT_SHARE, (u64)TEXT_PART_NS);
 	for (u32 i = 0; i < n; i++) {
-		if (i >= (depth ? TEXT_REASONS : TEXT_PARTS) || (i && parts[i].ns < TEXT_PART_NS)) {
+		if (i >= (depth ? TEXT_REASONS : TEXT_PARTS) || (i && parts[i].ns < least)) {
 			rest += parts[i].ns;
 			left++;
 			continue;
@@ -291,5 +295,5 @@ void text__patterns(struct str *s, const struct report *r)
 	if (more)
 		str__fmt(s, "  … and %u more\n", more);
 	if (shown && once)
-		str__fmt(s, "  %llu others came once\n", (unsigned long long)once);
+		str__fmt(s, "  %llu other%s came once\n", (unsigned long long)once, once == 1 ? "" : "s");
 }

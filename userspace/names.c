@@ -143,6 +143,30 @@ bool function__name(const struct model *m, u64 ip, char *buf, size_t size)
 	return true;
 }
 
+u64 code__at(const struct model *m, u64 ip)
+{
+	const struct symbol *sym = model__symbol(m, ip);
+	const struct mapping *map = sym ? NULL : model__mapping(m, ip);
+
+	if (sym)
+		return sym->addr;
+	return map && map->path && (map->path[0] == '/' || map->path[0] == '[') ? map->start : CODE_NO_FILE;
+}
+
+bool code__name(const struct model *m, u64 code, char *buf, size_t size)
+{
+	const struct mapping *map = model__mapping(m, code);
+	const char *path = map && map->path ? map->path : "", *base = strrchr(path, '/');
+
+	if (code == CODE_NO_FILE)
+		return snprintf(buf, size, "code made at run time"), true;
+	if (!code || function__name(m, code, buf, size))
+		return code;
+	base = base ? base + 1 : path;
+	utf8__sanitize(buf, size, base, strlen(base));
+	return *base;
+}
+
 void thread__name(const struct model *m, u32 tid, char *buf, size_t size)
 {
 	const struct thread *t = model__find_thread(m, tid);

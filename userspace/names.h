@@ -46,6 +46,12 @@ void lock__name(const struct model *m, enum lock_kind k, u64 addr, char *buf, si
 const char *mapping__name(const struct mapping *map);
 /* "AStar::expand"; false where no symbol is known */
 bool function__name(const struct model *m, u64 ip, char *buf, size_t size);
+/* What code counts as one: where the function begins, else the mapping of the file; CODE_NO_FILE of all code that no
+ * file is behind, as a JIT makes it. */
+#define CODE_NO_FILE 1u
+u64 code__at(const struct model *m, u64 ip);
+/* the name of what code__at gave; false: it has none */
+bool code__name(const struct model *m, u64 code, char *buf, size_t size);
 /* "RenderThread"; "process Xorg", "worker, process Xorg" where it is not the game's; "thread 42" without a name */
 void thread__name(const struct model *m, u32 tid, char *buf, size_t size);
 /* the same for JobWorker-1 and JobWorker-2: what they typically do is one thing */

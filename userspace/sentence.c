@@ -207,10 +207,12 @@ static void say_reclaim(struct str *s, const struct part *p, enum form f, bool w
 static void say_cpu_wait(struct str *s, const struct part *p, enum form f, bool with_figures)
 {
 	str__fmt(s, "%s a CPU", f == ING ? "waiting for" : "waited for");
-	if (p->who || p->what)
-		str__fmt(s, " that %s had", p->who ?: p->what);
-	if (with_figures)
-		add_others(s, p);
+	if (p->who || p->what) {
+		str__fmt(s, " that %s", p->who ?: p->what);
+		if (with_figures)
+			add_others(s, p);
+		str__add(s, " had");
+	}
 	if (with_figures && p->detail)
 		str__fmt(s, " (%s)", p->detail);
 }
@@ -246,6 +248,8 @@ static void say_sleep(struct str *s, const struct part *p, enum form f, bool wit
 	if (p->what)
 		str__fmt(s, " in %s", p->what);
 	add_where(s, p, with_figures);
+	if (with_figures && p->detail)
+		str__fmt(s, " (%s)", p->detail);
 }
 
 static void say_unexplained(struct str *s, const struct part *p, enum form f, bool with_figures)

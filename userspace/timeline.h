@@ -52,7 +52,7 @@ struct span {
 	s64 ret;
 	u64 addr; /* FAULT: where; LOCK_WAIT: word; MEM_CALL: where; SYSCALL: arg1 */
 	u64 ip;
-	u64 offset;
+	u64 offset;      /* SYSCALL: how much later than asked a sleep ended */
 	u64 bytes, cold; /* RECLAIM: pages in bytes */
 	u32 chain;       /* CALL id; 0: none */
 	u32 zero;

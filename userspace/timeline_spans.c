@@ -127,6 +127,7 @@ static void from_syscall(struct span *s, const struct ev_syscall *e)
 	s->blocked = e->sys == SYS_ID_ioctl ? ioctl_cause(e) : syscall__cause(e->sys);
 	s->running = CAUSE_KERNEL;
 	s->addr = e->arg1;
+	s->offset = min(e->late, e->dur);
 	s->ret = e->ret;
 	s->sys = e->sys;
 	s->mode = e->fd_mode;

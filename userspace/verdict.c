@@ -36,6 +36,7 @@ static void merge_into(struct part *to, const struct node *n)
 	to->blocked_ns += n->blocked_ns;
 	to->latency_ns += n->latency_ns;
 	to->idle_elsewhere_ns += n->idle_elsewhere_ns;
+	to->late_ns += n->late_ns;
 	to->longest_ns = max(to->longest_ns, n->longest_ns);
 	to->cycle |= n->cycle_ns > n->ns / 2;
 }
@@ -153,7 +154,7 @@ static const char *sampled(struct builder *b, u64 start, u64 end)
 	const struct sample *s = l && i < l->samples.n ? fifo__at(&l->samples, i) : NULL;
 	char name[256];
 
-	if (!s || s->ts > end + SAMPLE_NEAR_NS || !function__name(b->m, s->ip, name, sizeof(name)))
+	if (!s || s->ts > end + SAMPLE_NEAR_NS || !code__name(b->m, code__at(b->m, s->ip), name, sizeof(name)))
 		return NULL;
 	return arena__text(b->a, name);
 }

