@@ -41,11 +41,13 @@ static __always_inline u64 probe_arg(void *ctx, const struct probe_arg *a)
 		return a->value;
 	if (a->from == ARG_REG)
 		return fit(probe_reg(ctx, a->reg), a);
-	if (a->from != ARG_MEM)
+	if (a->from != ARG_MEM && a->from != ARG_MEM_MEM)
 		return 0;
 	at = probe_reg(ctx, a->reg) + a->value;
 	if (a->index != 0xffff)
 		at += probe_reg(ctx, a->index) * a->scale;
+	if (a->from == ARG_MEM_MEM && bpf_probe_read_user(&at, sizeof(at), (void *)at))
+		return 0;
 	bpf_probe_read_user(&value, sizeof(value), (void *)at);
 	return fit(value, a);
 }

@@ -14,7 +14,13 @@ enum probe_what {
 	PROBE_ALLOC,     /* args: size, count (calloc) or alignment, old block or the block freed; sub: enum alloc_fn */
 };
 
-enum arg_from { ARG_NONE, ARG_CONST, ARG_REG, ARG_MEM };
+enum arg_from {
+	ARG_NONE,
+	ARG_CONST,
+	ARG_REG,
+	ARG_MEM,
+	ARG_MEM_MEM, /* at the address that is at the place that ARG_MEM would read */
+};
 
 struct probe_arg {
 	__s64 value; /* the constant, or the displacement */

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <Zydis/Zydis.h>
 #include "placement.h"
+#include "regs.h"
 
 #define UNSIZED_BYTES   4096 /* looked at where the file does not say how long a function is */
 #define COLD_PARTS      64   /* out-of-line parts followed */
@@ -89,22 +90,77 @@ static bool branch_target(const ZydisDecodedInstruction *i, u64 at, u64 *target)
 	return true;
 }
 
-/* argument registers that it writes, in whole or in part, explicitly or not */
-static u32 arguments_written(const struct insn *in)
+/* Which of the 16 general registers hold each argument still: itself, and copies of it. */
+struct holders {
+	u16 of[PLACEMENT_ARGS];
+};
+
+/* number of the general register that it is part of, or -1 */
+static int register_id(ZydisRegister r)
 {
-	u32 mask = 0;
+	r = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, r);
+	return ZydisRegisterGetClass(r) == ZYDIS_REGCLASS_GPR64 ? ZydisRegisterGetId(r) : -1;
+}
+
+static void holders__begin(struct holders *h)
+{
+	for (u32 a = 0; a < PLACEMENT_ARGS; a++)
+		h->of[a] = (u16)(1u << register_id(argument_regs[a]));
+}
+
+/* a whole register into a whole register */
+static bool is_copy(const struct insn *in)
+{
+	return in->i.mnemonic == ZYDIS_MNEMONIC_MOV && in->i.operand_width == 64 &&
+	       in->ops[0].type == ZYDIS_OPERAND_TYPE_REGISTER && in->ops[1].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+	       register_id(in->ops[0].reg.value) >= 0 && register_id(in->ops[1].reg.value) >= 0;
+}
+
+/* Over one instruction: what it writes, in whole or in part, explicitly or not, holds its argument no more. */
+static void holders__track(struct holders *h, const struct insn *in)
+{
+	u16 lost = 0, from = 0;
 
 	for (int k = 0; k < in->i.operand_count; k++) {
 		const ZydisDecodedOperand *op = &in->ops[k];
-		ZydisRegister r;
+		int id = op->type == ZYDIS_OPERAND_TYPE_REGISTER ? register_id(op->reg.value) : -1;
 
-		if (op->type != ZYDIS_OPERAND_TYPE_REGISTER || !(op->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
-			continue;
-		r = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, op->reg.value);
-		for (u32 a = 0; a < ARRAY_SIZE(argument_regs); a++)
-			mask |= r == argument_regs[a] ? ARG_BIT(a) : 0;
+		if (id >= 0 && op->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)
+			lost |= (u16)(1u << id);
 	}
+	if (is_copy(in))
+		from = (u16)(1u << register_id(in->ops[1].reg.value));
+	for (u32 a = 0; a < PLACEMENT_ARGS; a++) {
+		bool copied = h->of[a] & from;
+
+		h->of[a] = copied ? h->of[a] | lost : h->of[a] & (u16)~lost;
+	}
+}
+
+/* arguments that are in no register any more */
+static u32 holders__lost(const struct holders *h)
+{
+	u32 mask = 0;
+
+	for (u32 a = 0; a < PLACEMENT_ARGS; a++)
+		mask |= h->of[a] ? 0 : ARG_BIT(a);
 	return mask;
+}
+
+static void holders__tell(const struct holders *h, u16 reg[PLACEMENT_ARGS])
+{
+	for (int a = 0; a < PLACEMENT_ARGS; a++) {
+		const char *name;
+		int bytes;
+
+		reg[a] = REG_NONE;
+		if (h->of[a] & 1u << register_id(argument_regs[a])) {
+			reg[a] = reg__argument(EM_X86_64, a);
+		} else if (h->of[a]) {
+			name = ZydisRegisterGetString(ZYDIS_REGISTER_RAX + __builtin_ctz(h->of[a]));
+			reg[a] = reg__offset(EM_X86_64, name, strlen(name), &bytes);
+		}
+	}
 }
 
 static bool writes_sp(const struct insn *in)
@@ -160,7 +216,7 @@ struct walk {
 	u32 at;  /* of the instruction in `in` */
 	s64 ret; /* before it runs */
 	bool ret_known;
-	u32 written; /* argument registers written before it */
+	struct holders args; /* before it runs */
 	struct insn in;
 };
 
@@ -174,6 +230,7 @@ static bool decode(struct walk *w)
 static bool walk__begin(struct walk *w, const struct placement_code *c)
 {
 	*w = (struct walk){.c = c, .ret_known = true};
+	holders__begin(&w->args);
 	init_decoder(&w->decoder);
 	return decode(w);
 }
@@ -183,7 +240,7 @@ static bool walk__next(struct walk *w)
 {
 	if (is_branch(&w->in.i))
 		return false;
-	w->written |= arguments_written(&w->in);
+	holders__track(&w->args, &w->in);
 	w->ret_known = w->ret_known && track_sp(&w->in, &w->ret);
 	w->at += w->in.i.length;
 	return decode(w);
@@ -287,10 +344,14 @@ static u64 lowest_target(const struct placement_code *c)
 
 static struct placement at_entry(const struct placement_code *c)
 {
-	return (struct placement){
+	struct placement p = {
 		.stepped = !placement__emulated(c->machine, c->code, c->size),
 		.ret = c->machine == EM_X86_64 ? 0 : PLACEMENT_NO_RET,
 	};
+
+	for (int a = 0; a < PLACEMENT_ARGS; a++)
+		p.reg[a] = reg__argument(c->machine, a);
+	return p;
 }
 
 struct placement placement__choose(const struct placement_code *c, u32 need)
@@ -301,23 +362,28 @@ struct placement placement__choose(const struct placement_code *c, u32 need)
 
 	if (!p.stepped || c->machine != EM_X86_64 || (c->whole && c->size > PLACEMENT_MAX) || !walk__begin(&w, c))
 		return p;
-	while (walk__next(&w) && !(w.written & need)) {
+	while (walk__next(&w) && !(holders__lost(&w.args) & need)) {
 		if (!x86_emulated(c->code + w.at, w.in.i.length) || known_ret(&w) == PLACEMENT_NO_RET)
 			continue;
 		lowest = lowest ? lowest : lowest_target(c);
 		if (lowest <= c->vaddr + w.at)
 			return p; /* a loop goes through here, or a path around */
-		return (struct placement){.offset = w.at, .ret = known_ret(&w)};
+		p = (struct placement){.offset = w.at, .ret = known_ret(&w)};
+		holders__tell(&w.args, p.reg);
+		return p;
 	}
 	return p;
 }
 
 struct placement placement__at(const struct placement_code *c, u32 offset, u32 *live)
 {
-	struct placement p = {.offset = offset, .ret = PLACEMENT_NO_RET, .stepped = true};
+	struct placement p = at_entry(c);
 	struct walk w;
 	bool there = c->machine == EM_X86_64 && walk__begin(&w, c);
 
+	p.offset = offset;
+	p.ret = PLACEMENT_NO_RET;
+	p.stepped = true;
 	*live = offset == 0 ? 0x3f : 0;
 	if (offset < c->size)
 		p.stepped = !placement__emulated(c->machine, c->code + offset, c->size - offset);
@@ -325,7 +391,8 @@ struct placement placement__at(const struct placement_code *c, u32 offset, u32 *
 		there = walk__next(&w);
 	if (there && w.at == offset && lowest_target(c) > c->vaddr + offset) {
 		p.ret = known_ret(&w);
-		*live = 0x3f & ~w.written;
+		*live = 0x3f & ~holders__lost(&w.args);
+		holders__tell(&w.args, p.reg);
 	}
 	return p;
 }

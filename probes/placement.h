@@ -3,7 +3,7 @@
  * Where in a function a probe goes. The kernel emulates a few instructions at a uprobe (push, nop, jcc, jmp, call:
  * about 0.45 µs a hit) and single-steps all others (about 14 µs), and the first byte of a function is rarely one of the
  * few. So the straight-line entry is decoded for the first such instruction at which
- *   - no register that holds a needed argument has been written,
+ *   - every needed argument is still in a register: its own, or one that it was copied to,
  *   - control arrives exactly once per call: nothing branched away before it, and no branch of the function, of its
  *     out-of-line parts or of the code around it leads to an instruction after the entry up to and including it,
  *   - the distance from the stack pointer to the return address is known.
@@ -16,14 +16,17 @@
 #define PLACEMENT_REACH  64         /* bytes from the entry: further than this is no longer "at the call" */
 #define PLACEMENT_MAX    (1u << 20) /* bytes of a function that are searched for branches back to its entry */
 #define PLACEMENT_NO_RET (~0u)
+#define PLACEMENT_ARGS   6 /* integer arguments in registers */
 
 struct placement {
-	u32 offset;   /* bytes from the function's entry */
-	bool stepped; /* no such place: byte 0, where every hit is single-stepped */
-	u32 ret;      /* offset from the stack pointer to the return address, at the probe */
+	u32 offset;              /* bytes from the function's entry */
+	bool stepped;            /* no such place: byte 0, where every hit is single-stepped */
+	u32 ret;                 /* offset from the stack pointer to the return address, at the probe */
+	u16 reg[PLACEMENT_ARGS]; /* where each argument is, as its register's offset in struct pt_regs; REG_NONE: lost
+				  */
 };
 
-#define ARG_BIT(i) (1u << (i)) /* the i-th integer argument (0..5) must still be in its register */
+#define ARG_BIT(i) (1u << (i)) /* the i-th integer argument (0..5) must still be in a register */
 
 /* code holds the function's first size bytes (all of it, or it is cut at PLACEMENT_MAX); outside() reads bytes
  * elsewhere in the file, for parts that the compiler moved out of line (NULL: those are not looked at). */

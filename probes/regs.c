@@ -96,11 +96,3 @@ u16 reg__argument(u16 machine, int i)
 		return x86_offset(names[i], strlen(names[i]), &bytes);
 	return machine == EM_AARCH64 ? (u16)(8 * i) : REG_NONE;
 }
-
-struct probe_arg reg__argument_value(u16 machine, int i)
-{
-	u16 reg = reg__argument(machine, i);
-
-	return (struct probe_arg){
-		.reg = reg, .index = REG_NONE, .from = reg == REG_NONE ? ARG_NONE : ARG_REG, .size = 8};
-}

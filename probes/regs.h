@@ -14,7 +14,5 @@
 u16 reg__offset(u16 machine, const char *name, size_t len, int *bytes);
 /* The i-th integer argument (0..5) of the C calling convention; REG_NONE where it is not in a register. */
 u16 reg__argument(u16 machine, int i);
-/* The same as a probe argument of 8 bytes. */
-struct probe_arg reg__argument_value(u16 machine, int i);
 
 #endif

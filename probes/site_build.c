@@ -88,25 +88,34 @@ static void clear_args(struct probe_desc *d)
 		d->args[i] = (struct probe_arg){.index = REG_NONE};
 }
 
-static void set_label(struct site *s, const char *lib, const char *name, u64 into)
+static void set_label(struct site *s, const char *scheme, const char *lib, const char *name, u64 into)
 {
 	char text[sizeof(s->label)], off[32] = "";
 
 	if (into)
 		snprintf(off, sizeof(off), "+0x%" PRIx64, into);
 	/* the offset must survive when a long name is cut */
-	snprintf(text, sizeof(text) - strlen(off), "uprobe:%s%s%s", lib, name ? ":" : "", name ? name : "");
+	snprintf(text, sizeof(text) - strlen(off), "%s:%s%s%s", scheme ? scheme : "uprobe", lib, name ? ":" : "",
+		name ? name : "");
 	strcat(text, off);
 	utf8__sanitize(s->label, sizeof(s->label), text, strlen(text));
 }
 
-/* live: the arguments that are still in their registers at the probe */
-static void set_args(struct site *s, u16 machine, const struct use *u, u32 live)
+/* live: the arguments that are still in a register at the probe */
+static void set_args(struct site *s, const struct use *u, const struct placement *p, u32 live)
 {
 	clear_args(&s->desc);
-	for (int i = 0; i < PROBE_ARGS; i++)
-		if (u->args[i] >= 0 && (live & ARG_BIT(u->args[i])))
-			s->desc.args[i] = reg__argument_value(machine, u->args[i]);
+	for (int i = 0; i < PROBE_ARGS; i++) {
+		struct probe_arg *a = &s->desc.args[i];
+
+		if (u->args[i] < 0 || !(live & ARG_BIT(u->args[i])) || p->reg[u->args[i]] == REG_NONE)
+			continue;
+		*a = (struct probe_arg){.reg = p->reg[u->args[i]], .index = REG_NONE, .from = ARG_REG, .size = 8};
+		if (i == 1 && u->follow) {
+			a->from = ARG_MEM_MEM;
+			a->value = u->follow;
+		}
+	}
 }
 
 static u32 needed(const struct use *u)
@@ -142,8 +151,8 @@ int sites__add_function(struct site_list *l, struct objects *o, const struct fun
 	s.offset += p.offset;
 	s.stepped = p.stepped;
 	s.desc.ret = p.ret;
-	set_args(&s, f->obj->elf.machine, u, ~0u);
-	set_label(&s, f->lib, f->sym.name, p.offset);
+	set_args(&s, u, &p, ~0u);
+	set_label(&s, f->scheme, f->lib, f->sym.name, f->sym.name ? p.offset : s.offset);
 	return push_site(l, &s);
 }
 
@@ -172,8 +181,8 @@ int sites__add_inside(struct site_list *l, struct objects *o, const struct funct
 		return s.file;
 	s.stepped = p.stepped;
 	s.desc.ret = p.ret;
-	set_args(&s, c.machine, u, live);
-	set_label(&s, f->lib, f->sym.name, into);
+	set_args(&s, u, &p, live);
+	set_label(&s, NULL, f->lib, f->sym.name, into);
 	return push_site(l, &s);
 }
 
@@ -210,7 +219,7 @@ int sites__add_offset(struct site_list *l, struct objects *o, struct object *obj
 		return s.file;
 	clear_args(&s.desc);
 	s.stepped = stepped_at(&obj->elf, offset);
-	set_label(&s, obj->base, NULL, offset);
+	set_label(&s, NULL, obj->base, NULL, offset);
 	return push_site(l, &s);
 }
 

@@ -16,12 +16,15 @@ struct function {
 	struct object *obj;
 	struct elf_symbol sym; /* name points to memory that lives as long as the objects, or is a literal */
 	const char *lib;       /* for the label: "libGLX.so.0" */
+	const char *scheme;    /* for the label of a function without a name, "vulkan"; NULL: "uprobe" */
 };
 
 /* What is done there: desc.what, sub, and which of the function's arguments go into desc.args (-1: none). */
 struct use {
 	u8 what, sub;
 	signed char args[PROBE_ARGS];
+	u16 follow; /* args[1] points to a structure with a pointer at this offset: what that points to is meant. 0: no
+		     */
 };
 
 /* Adds a probe at the best place in the function. Returns 1; 0 if it is there already, or if it would be single-stepped

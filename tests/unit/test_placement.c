@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "placement.h"
+#include "regs.h"
 
 /* ---- by hand ---- */
 
@@ -66,6 +67,32 @@ static void test_written_argument_ends_the_search(void **state)
 	/* mov %rsi,%rdi; push %rbx; ret */
 	expect_stepped(CHOOSE("\x48\x89\xf7\x53\xc3", ARG_BIT(0)));
 	expect(CHOOSE("\x48\x89\xf7\x53\xc3", ARG_BIT(1)), 3, 0);
+}
+
+static void expect_in(struct placement p, int arg, const char *reg)
+{
+	int bytes;
+
+	assert_int_equal(p.reg[arg], reg ? reg__offset(EM_X86_64, reg, strlen(reg), &bytes) : REG_NONE);
+}
+
+static void test_argument_is_followed_into_the_register_that_it_is_copied_to(void **state)
+{
+	/* mov %rsi,%r8; mov 0x10(%rdi),%rsi; push %rbx; ret */
+	struct placement p = CHOOSE("\x49\x89\xf0\x48\x8b\x77\x10\x53\xc3", ARG_BIT(1));
+
+	expect(p, 7, 0);
+	expect_in(p, 0, "rdi");
+	expect_in(p, 1, "r8");
+	expect_in(p, 4, NULL); /* r8 was the fifth's */
+	/* mov %rsi,%rax; mov %rax,%rbx; xor %esi,%esi; xor %eax,%eax; push: a copy of a copy */
+	p = CHOOSE("\x48\x89\xf0\x48\x89\xc3\x31\xf6\x31\xc0\x53\xc3", ARG_BIT(1));
+	expect(p, 10, 0);
+	expect_in(p, 1, "rbx");
+	/* mov %esi,%eax; xor %esi,%esi; push: half of it is no copy */
+	expect_stepped(CHOOSE("\x89\xf0\x31\xf6\x53\xc3", ARG_BIT(1)));
+	/* mov %rsi,%rax; xor %esi,%esi; xor %eax,%eax; push */
+	expect_stepped(CHOOSE("\x48\x89\xf0\x31\xf6\x31\xc0\x53\xc3", ARG_BIT(1)));
 }
 
 static void test_partly_and_implicitly_written_arguments_count_as_written(void **state)
@@ -274,16 +301,22 @@ static bool targeted(const struct listing *l, u64 from, u64 to) /* (from, to] */
 	return false;
 }
 
-static const char *const argument_names[] = {"%rdi %edi %di %dil", "%rsi %esi %si %sil", "%rdx %edx %dx %dl %dh",
-	"%rcx %ecx %cx %cl %ch", "%r8 %r8d %r8w %r8b", "%r9 %r9d %r9w %r9b"};
+/* the six of the arguments first */
+static const char *const register_names[] = {"%rdi %edi %di %dil", "%rsi %esi %si %sil", "%rdx %edx %dx %dl %dh",
+	"%rcx %ecx %cx %cl %ch", "%r8 %r8d %r8w %r8b", "%r9 %r9d %r9w %r9b", "%rax %eax %ax %al %ah",
+	"%rbx %ebx %bx %bl %bh", "%rbp %ebp %bp %bpl", "%r10 %r10d %r10w %r10b", "%r11 %r11d %r11w %r11b",
+	"%r12 %r12d %r12w %r12b", "%r13 %r13d %r13w %r13b", "%r14 %r14d %r14w %r14b", "%r15 %r15d %r15w %r15b"};
+#define REGISTERS ((int)ARRAY_SIZE(register_names))
+#define RAX       ARG_BIT(6)
+#define RBX       ARG_BIT(7)
 
-/* whether the operand that text begins with is the argument's register, or a part of it */
-static bool names_argument(const char *text, int arg)
+/* whether the operand that text begins with is the register, or a part of it */
+static bool names_register(const char *text, int r)
 {
 	char names[64], *name, *save;
 
 	text += strspn(text, " ");
-	snprintf(names, sizeof(names), "%s", argument_names[arg]);
+	snprintf(names, sizeof(names), "%s", register_names[r]);
 	for (name = strtok_r(names, " ", &save); name; name = strtok_r(NULL, " ", &save))
 		if (!strncmp(text, name, strlen(name)) && !isalnum((unsigned char)text[strlen(name)]))
 			return true;
@@ -291,36 +324,42 @@ static bool names_argument(const char *text, int arg)
 }
 
 /* the last operand is the one that AT&T syntax writes to */
-static bool writes_argument(const char *text, int arg)
+static bool writes_register(const char *text, int r)
 {
 	static const char *const reads[] = {"test", "cmp", "push", "bt ", "nop", "ucomi", "comi", "prefetch", "endbr"};
 	static const struct {
 		const char *name;
-		u32 args;
-	} writes_more[] = {{"mul", 4}, {"imul", 4}, {"div", 4}, {"idiv", 4}, {"cqto", 4}, {"cltd", 4}, {"cwtd", 4},
-		{"rep", 0xf}, {"repz", 0xf}, {"repnz", 0xf}, {"movs", 3}, {"cmps", 3}, {"stos", 1}, {"scas", 1},
-		{"lods", 2}, {"cpuid", 0xc}, {"rdtsc", 4}, {"rdtscp", 0xc}, {"xgetbv", 4}, {"mulx", 0x3f}};
+		u32 regs;
+	} writes_more[] = {{"mul", 4 | RAX}, {"imul", 4 | RAX}, {"div", 4 | RAX}, {"idiv", 4 | RAX}, {"cqto", 4},
+		{"cltd", 4}, {"cwtd", 4}, {"cltq", RAX}, {"cwtl", RAX}, {"cbtw", RAX}, {"rep", 8}, {"repz", 8},
+		{"repnz", 8}, {"movs", 3}, {"cmps", 3}, {"stos", 1}, {"scas", 1}, {"lods", 2 | RAX},
+		{"cpuid", 0xc | RAX | RBX}, {"rdtsc", 4 | RAX}, {"rdtscp", 0xc | RAX}, {"xgetbv", 4 | RAX},
+		{"mulx", 0x7fff}, {"lahf", RAX}, {"cmpxchg", RAX}, {"lock cmpxchg", RAX}};
 	const char *last = strrchr(text, ',');
 	size_t len;
 
 	/* those write both operands; the first is a register */
 	if (!strncmp(text, "xchg", 4) || !strncmp(text, "xadd", 4) || strstr(text, "cmpxchg"))
-		if (names_argument(text + strcspn(text, " "), arg))
+		if (names_register(text + strcspn(text, " "), r))
 			return true;
 	for (size_t i = 0; i < ARRAY_SIZE(reads); i++)
 		if (!strncmp(text, reads[i], strlen(reads[i])))
 			return false;
+	if (!strncmp(text, "rep", 3) && strchr(text, ' ') && writes_register(strchr(text, ' ') + 1, r))
+		return true;
 	/* what has results that the text does not name */
 	for (size_t i = 0; i < ARRAY_SIZE(writes_more); i++) {
 		len = strlen(writes_more[i].name);
 		if (!strncmp(text, writes_more[i].name, len) && (text[len] == ' ' || !text[len]) &&
-			!(!strncmp(text, "imul", 4) && last) && (writes_more[i].args & ARG_BIT(arg)))
+			!(!strncmp(text, "imul", 4) && last) && (writes_more[i].regs & ARG_BIT(r)))
 			return true;
 	}
+	if (!last && (strstr(text, "mul ") || strstr(text, "div ")))
+		return false; /* their only operand is read */
 	if (last && strchr(last, ')'))
 		return false; /* to memory */
 	last = last ? last + 1 : strrchr(text, ' ');
-	return last && names_argument(last, arg);
+	return last && names_register(last, r);
 }
 
 /* how far the stack pointer goes down */
@@ -359,9 +398,36 @@ static void complain(const struct elf_symbol *s, const struct placement *p, cons
 	fail_msg("%s at 0x%llx, place +0x%x: %s (%s)", s->name, (unsigned long long)s->vaddr, p->offset, what, text);
 }
 
+/* registers that hold the argument behind this instruction, as the text has it */
+static u32 holders_behind(const char *text, u32 holders)
+{
+	char from[8] = "", to[8] = "";
+	bool copy = sscanf(text, "mov %7[%a-z0-9],%7[%a-z0-9]", from, to) == 2 && !strchr(text, '(');
+	bool copied = false;
+
+	for (int r = 0; r < REGISTERS && copy; r++)
+		copied |= (holders & ARG_BIT(r)) && !strncmp(from, register_names[r], strcspn(register_names[r], " "));
+	for (int r = 0; r < REGISTERS; r++)
+		if (writes_register(text, r))
+			holders = copied ? holders | ARG_BIT(r) : holders & ~ARG_BIT(r);
+	return holders;
+}
+
+static bool in_a_holder(u16 reg, u32 holders)
+{
+	int bytes;
+
+	for (int r = 0; r < REGISTERS; r++)
+		if ((holders & ARG_BIT(r)) && reg__offset(EM_X86_64, register_names[r] + 1,
+						      strcspn(register_names[r] + 1, " "), &bytes) == reg)
+			return true;
+	return false;
+}
+
 static void judge_place(const struct judge *j, const struct elf_symbol *s, const struct placement *p, u32 need)
 {
 	const struct line *i = line_at(j->l, s->vaddr), *end = line_at(j->l, s->vaddr + p->offset);
+	u32 holders[6] = {1, 2, 4, 8, 16, 32};
 	long sp = 0;
 
 	if (!i || !end)
@@ -371,9 +437,11 @@ static void judge_place(const struct judge *j, const struct elf_symbol *s, const
 		if (leaves(i->text))
 			complain(s, p, "control may not get there", i->text);
 		for (int a = 0; a < 6; a++)
-			if ((need & ARG_BIT(a)) && writes_argument(i->text, a))
-				complain(s, p, "an argument was written", i->text);
+			holders[a] = holders_behind(i->text, holders[a]);
 	}
+	for (int a = 0; a < 6; a++)
+		if (((need & ARG_BIT(a)) || p->reg[a] != REG_NONE) && !in_a_holder(p->reg[a], holders[a]))
+			complain(s, p, "an argument is not where it should be", i->text);
 	if (sp != (long)p->ret)
 		complain(s, p, "distance to the return address", i->text);
 	if (strncmp(i->text, "push", 4) && i->text[0] != 'j' && strncmp(i->text, "call", 4) && strcmp(i->text, "nop"))
@@ -452,6 +520,7 @@ int main(void)
 		cmocka_unit_test(test_endbr64_and_long_nops_are_passed_over),
 		cmocka_unit_test(test_distance_to_the_return_address_counts_what_was_pushed),
 		cmocka_unit_test(test_written_argument_ends_the_search),
+		cmocka_unit_test(test_argument_is_followed_into_the_register_that_it_is_copied_to),
 		cmocka_unit_test(test_partly_and_implicitly_written_arguments_count_as_written),
 		cmocka_unit_test(test_place_inside_a_loop_is_refused),
 		cmocka_unit_test(test_nothing_behind_the_first_branch_is_taken),
