@@ -7,30 +7,39 @@
 
 #include "site_build.h"
 
-#define FRAME_CANDIDATES 12
+#define FRAME_CANDIDATES 20
 
 struct frame_candidate {
 	char source_text[80]; /* "uprobe:libGLX.so.0:glXSwapBuffers" */
 	struct site_list list;
 	bool driver; /* its driver is mapped too */
-	u64 hits;    /* in the trial */
+	bool vulkan; /* found through the loader's tables; it is v[0] then */
+	bool last_resort;
+	u64 hits; /* in the trial */
 };
 
 struct frame_choice {
 	struct frame_candidate v[FRAME_CANDIDATES];
 	int n;
-	int chosen;       /* index, -1: none */
-	bool tried;       /* the candidates were counted for a while */
-	bool vulkan;      /* libvulkan is mapped */
-	char reason[480]; /* why this one, in words */
+	int chosen;          /* index, -1: none */
+	bool tried;          /* the candidates were counted for a while */
+	bool sure;           /* it fired, or the game marks its frames itself */
+	bool vulkan;         /* libvulkan is mapped */
+	char no_vulkan[320]; /* … and why its present function was not found */
+	char reason[480];    /* why this one, in words */
 };
 
 /* With tgid 0 (a file, no process) nothing is tried out. 0 or -errno. */
 int frame_source__auto(struct frame_choice *c, struct objects *o, char *why, size_t why_size);
 void frame_choice__free(struct frame_choice *c);
 
-/* The known present function of that name: which argument is the swapchain, -1 where unknown. */
+/* The known present function of that name: which argument is the swapchain (or holds it), -1 where unknown. */
 int present__stream_arg(const char *symbol);
+/* Frames at that function: a known one has its stream. */
+struct use present__use(const char *symbol);
+/* The present functions of the process's Vulkan devices: how many, or -errno. */
+int frame_source__vulkan(
+	struct site_list *l, struct objects *o, char *source, size_t source_size, char *why, size_t why_size);
 /* "usdt:redframe:frame", or its begin and end. */
 int frame_source__usdt(
 	struct site_list *l, struct objects *o, const char *provider, const char *name, char *why, size_t why_size);

@@ -93,6 +93,7 @@ static bool parse_line(char *line, struct map *m)
 	m->dev = major << 20 | (minor & 0xfffff);
 	m->prot =
 		(prot[0] == 'r' ? PROT_READ : 0) | (prot[1] == 'w' ? PROT_WRITE : 0) | (prot[2] == 'x' ? PROT_EXEC : 0);
+	m->shared = prot[3] == 's';
 	line += at;
 	line += strspn(line, " ");
 	len = strlen(line);

@@ -12,6 +12,7 @@ struct map {
 	u64 start, end, offset, ino;
 	u32 dev;      /* as the kernel keeps it: major << 20 | minor */
 	u32 prot;     /* PROT_* */
+	bool shared;  /* with others who map it: MAP_SHARED */
 	bool deleted; /* the name is gone or means another file now */
 	const char *
 		path; /* unescaped, without " (deleted)"; "" for anonymous memory, "[heap]", "[stack]"; not sanitised */

@@ -229,7 +229,7 @@ static void print_presents(struct objects *o)
 	utf8__sanitize(base, sizeof(base), o->v[0].base, strlen(o->v[0].base));
 	for (size_t i = 0; n > 0 && i < ARRAY_SIZE(names); i++) {
 		struct function f = {.obj = &o->v[0], .sym = found[i], .lib = base};
-		struct use use = {.what = PROBE_FRAME, .args = {-1, (signed char)present__stream_arg(names[i]), -1}};
+		struct use use = present__use(names[i]);
 		bool stepped;
 
 		if (found[i].name && found[i].type != STT_GNU_IFUNC)

@@ -27,6 +27,7 @@ static int frame_auto(
 	if (!err && c.chosen >= 0) {
 		snprintf(source, source_size, "%s", c.v[c.chosen].source_text);
 		err = sites__take(l, &c.v[c.chosen].list);
+		l->unsure = !c.sure;
 	}
 	frame_choice__free(&c);
 	return err ? err : l->n - before;
@@ -66,12 +67,14 @@ int sites__frame(
 		return err;
 	if (!strcmp(spec, "auto")) {
 		err = frame_auto(l, &o, source, source_size, why, why_size);
+	} else if (!strcmp(spec, "vulkan") || !strncmp(spec, "vulkan:", 7)) {
+		err = frame_source__vulkan(l, &o, source, source_size, why, why_size);
 	} else if (!strncmp(spec, "usdt:", 5)) {
 		err = frame_usdt(l, &o, spec + 5, why, why_size);
 	} else if (!strncmp(spec, "uprobe:", 7)) {
 		err = frame_source__uprobe(l, &o, spec + 7, why, why_size);
 	} else {
-		why__add(why, why_size, "--frame %.100s: it is auto, none, usdt:… or uprobe:…", spec);
+		why__add(why, why_size, "--frame %.100s: it is auto, none, vulkan, usdt:… or uprobe:…", spec);
 		err = -EINVAL;
 	}
 	if (err < 0 && !why[0])

@@ -14,6 +14,7 @@ struct site {
 	int file;               /* index into site_list.files */
 	u64 offset;             /* file offset of the instruction */
 	u64 semaphore;          /* file offset of the USDT semaphore (the kernel's ref_ctr_offset); 0: none */
+	bool gone;              /* detached for good */
 	bool stepped;           /* no instruction there that the kernel emulates: every hit is single-stepped */
 	char label[120];        /* "usdt:redframe:frame", "uprobe:libGLX.so.0:glXSwapBuffers+0x4"; valid UTF-8 */
 };
@@ -30,14 +31,17 @@ struct site_list {
 	int n, cap;
 	struct site_file *files;
 	int n_files, cap_files;
+	bool unsure; /* of the frame source: it has not been seen to fire, and another may turn out to be the right one
+		      */
 };
 
 void sites__free(struct site_list *l); /* closes the files */
 
 /* Each adds to the list and returns how many sites it added (0: nothing there), or -errno with `why` in words. */
 
-/* SPEC of --frame: "auto", "none", "usdt:PROVIDER:NAME", "uprobe:LIB:SYMBOL", "uprobe:PATH+0xOFF". With auto exactly
- * one source is chosen, so that no frame counts twice; `source` says which, in the same words, or what was looked for.
+/* SPEC of --frame: "auto", "none", "vulkan", "usdt:PROVIDER:NAME", "uprobe:LIB:SYMBOL", "uprobe:PATH+0xOFF". With auto
+ * exactly one source is chosen, so that no frame counts twice; `source` says which, in the same words, or what was
+ * looked for.
  */
 int sites__frame(
 	struct site_list *l, u32 pid, const char *spec, char *source, size_t source_size, char *why, size_t why_size);

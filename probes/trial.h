@@ -7,7 +7,7 @@
 
 #include "sites.h"
 
-#define TRIAL_MAX 16
+#define TRIAL_MAX 24
 
 struct trial {
 	u32 tgid;

@@ -26,7 +26,7 @@ static const struct option_row rows[] = {
 	ROW("frames", 0, OPT_UINT, frames, "N", "stop after N frames"),
 	ROW("budget", 0, OPT_TEXT, budget, "MS|NNfps|auto", "what a frame may take; default auto"),
 	ROW("frame", 0, OPT_TEXT, frame, "SPEC",
-		"auto, none, usdt:PROVIDER:NAME, uprobe:LIB:SYMBOL, uprobe:PATH+0xOFF"),
+		"auto, none, vulkan, usdt:PROVIDER:NAME, uprobe:LIB:SYMBOL, uprobe:PATH+0xOFF"),
 	ROW("events", 0, OPT_TEXT, events, "LIST",
 		"classes: sched,fault,lock,file,alloc,irq,reclaim,syscall,sample; or +x,-y"),
 	ROW("alloc", 0, OPT_TEXT, alloc_word, "off|large|all",

@@ -66,6 +66,8 @@ static int build_libraries(void **state)
 				LAYER("SDL_GL_SwapWindow", "glXSwapBuffers(a, b);"));
 	library("libGLX_some.so.0", "", LAYER("driver", ""));
 	library("libvulkan.so.1", "", LAYER("vkQueuePresentKHR", ""));
+	library("libX11.so.6", "", LAYER("XPutImage", ""));
+	library("libxcb-shm.so.0", "", LAYER("xcb_shm_put_image", ""));
 	library("libGL.so.1", "", LAYER("glXSwapBuffers", ""));
 	return 0;
 }
@@ -120,16 +122,34 @@ static void test_calls_of_another_process_do_not_count(void **state)
 	fixture__kill(busy);
 }
 
-static void test_vulkan_game_is_told_that_its_frames_are_not_found(void **state)
+static void test_vulkan_without_a_readable_loader_is_said_and_what_fires_is_taken(void **state)
 {
 	expect(game("vk", "libvulkan.so.1", "vkQueuePresentKHR(0, 0)"), "none", 0);
-	assert_non_null(strstr(why, "Vulkan"));
+	assert_non_null(strstr(why, "the game maps libvulkan, but"));
 	assert_non_null(strstr(why, "--frame uprobe:"));
 	expect(game("vkgl", "libvulkan.so.1 libGLX.so.0", "vkQueuePresentKHR(0, 0)"), "none", 0);
-	assert_non_null(strstr(why, "Vulkan"));
+	assert_non_null(strstr(why, "no other present function fires"));
 	/* mapped, but it presents through GLX */
 	expect(game("glvk", "libvulkan.so.1 libGLX.so.0", "glXSwapBuffers(0, 0)"), "uprobe:libGLX.so.0:glXSwapBuffers",
 		1);
+	/* Vulkan's present is seen where it comes out */
+	expect(game("vkx", "libvulkan.so.1 libxcb-shm.so.0", "vkQueuePresentKHR(0, 0); xcb_shm_put_image(0, 0)"),
+		"uprobe:libxcb-shm.so.0:xcb_shm_put_image", 1);
+	assert_non_null(strstr(why, "Vulkan: how libvulkan's vkQueuePresentKHR"));
+	assert_non_null(strstr(why, "sent to the X server"));
+}
+
+static void test_what_is_sent_to_the_display_is_the_last_resort(void **state)
+{
+	expect(game("x", "libX11.so.6 libxcb-shm.so.0", "XPutImage(0, 0)"), "uprobe:libX11.so.6:XPutImage", 1);
+	assert_non_null(strstr(why, "sent to the X server"));
+	/* however much more often it is called */
+	expect(game("xgl", "libX11.so.6 libGLX.so.0 libEGL.so.1",
+		       "for (int i = 0; i < 10; i++) XPutImage(0, 0); glXSwapBuffers(0, 0)"),
+		"uprobe:libGLX.so.0:glXSwapBuffers", 1);
+	/* every program with a window maps these: alone they promise nothing */
+	expect(game("still", "libX11.so.6 libxcb-shm.so.0", "pause()"), "none", 0);
+	assert_non_null(strstr(why, "nothing that shows pictures is called"));
 }
 
 static void test_silence_is_said_and_the_likeliest_taken(void **state)
@@ -150,7 +170,8 @@ int main(void)
 		cmocka_unit_test(test_software_sdl_is_found_beside_mapped_gl_libraries),
 		cmocka_unit_test(test_busiest_of_two_windows_is_taken),
 		cmocka_unit_test(test_calls_of_another_process_do_not_count),
-		cmocka_unit_test(test_vulkan_game_is_told_that_its_frames_are_not_found),
+		cmocka_unit_test(test_vulkan_without_a_readable_loader_is_said_and_what_fires_is_taken),
+		cmocka_unit_test(test_what_is_sent_to_the_display_is_the_last_resort),
 		cmocka_unit_test(test_silence_is_said_and_the_likeliest_taken),
 	};
 

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* --frame uprobe:…: a function or a place that the user names. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "frame_source.h"
+#include "strings.h"
+
+struct near {
+	const char *want;
+	char *out;
+	size_t size;
+	int n;
+};
+
+static bool near_symbol(const struct elf_symbol *s, void *arg)
+{
+	struct near *q = arg;
+	char text[100];
+
+	if (!strcasestr(s->name, q->want))
+		return true;
+	term__escape(text, sizeof(text), s->name, strnlen(s->name, 90));
+	snprintf(q->out + strlen(q->out), q->size - strlen(q->out), "%s%s", q->n++ ? ", " : "", text);
+	return q->n < 5;
+}
+
+static int no_such_symbol(struct object *obj, const char *symbol, char *why, size_t why_size)
+{
+	char list[600] = "", name[128], base[128];
+	struct near q = {.want = symbol, .out = list, .size = sizeof(list)};
+
+	/* half of a mistyped name finds its neighbours */
+	char half[64];
+
+	snprintf(half, sizeof(half), "%.*s", (int)min(strlen(symbol), sizeof(half) - 1), symbol);
+	for (size_t n = strlen(half); q.n == 0 && n >= 4; n = n * 3 / 4) {
+		half[n] = 0;
+		q.want = half;
+		elf_file__each_symbol(&obj->elf, ELF_DYNSYM, near_symbol, &q);
+		if (q.n == 0)
+			elf_file__each_symbol(&obj->elf, ELF_SYMTAB, near_symbol, &q);
+	}
+	term__escape(name, sizeof(name), symbol, strlen(symbol));
+	term__escape(base, sizeof(base), obj->base, strlen(obj->base));
+	why__add(why, why_size, "%s has no function %s%s%s", base, name, q.n ? "; it has " : "", list);
+	return -ENOENT;
+}
+
+static int no_such_object(const struct objects *o, const char *lib, char *why, size_t why_size)
+{
+	char list[600] = "", name[200], stem[32];
+	const char *base = path__base(lib);
+	int n = 0;
+
+	snprintf(stem, sizeof(stem), "%.*s", (int)strcspn(base, ".-"), base);
+	for (int i = 0; i < o->n && n < 8; i++) {
+		char text[128];
+
+		if (*stem && !strcasestr(o->v[i].base, stem) && !o->v[i].exe)
+			continue;
+		term__escape(text, sizeof(text), o->v[i].base, strlen(o->v[i].base));
+		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%.60s", n++ ? ", " : "", text);
+	}
+	term__escape(name, sizeof(name), lib, strlen(lib));
+	why__add(why, why_size, "the game maps no %s%s%s", name, n ? "; it maps " : "", list);
+	return -ENOENT;
+}
+
+/* "+0x1f4" at the end; the text before it is cut off */
+static bool cut_offset(char *text, u64 *offset)
+{
+	char *plus = strrchr(text, '+'), *end;
+
+	if (!plus || plus[1] != '0' || (plus[2] | 0x20) != 'x' || !plus[3])
+		return false;
+	errno = 0;
+	*offset = strtoull(plus + 1, &end, 16);
+	if (*end || errno)
+		return false;
+	*plus = 0;
+	return true;
+}
+
+static int by_offset(struct site_list *l, struct objects *o, const char *lib, u64 offset, char *why, size_t why_size)
+{
+	for (int i = 0; i < o->n; i++) {
+		int err;
+
+		if (!object__is(&o->v[i], lib))
+			continue;
+		err = sites__add_offset(l, o, &o->v[i], offset, PROBE_FRAME, FRAME_MARK);
+		if (err == -EINVAL)
+			why__add(why, why_size, "the file offset 0x%" PRIx64 " is not in the code of %.100s", offset,
+				o->v[i].base);
+		else if (err < 0)
+			why__add(why, why_size, "%.100s: %s", o->v[i].base, strerror(-err));
+		return err;
+	}
+	return no_such_object(o, lib, why, why_size);
+}
+
+static int by_symbol(struct site_list *l, struct objects *o, const char *lib, const char *symbol, const u64 *into,
+	char *why, size_t why_size)
+{
+	struct use use = present__use(symbol);
+	struct object *last = NULL;
+	bool stepped;
+	int err;
+
+	for (int i = 0; i < o->n; i++) {
+		struct function f = {.obj = &o->v[i], .lib = o->v[i].base};
+
+		if (!object__is(&o->v[i], lib) || object__open(o, &o->v[i]))
+			continue;
+		last = &o->v[i];
+		err = elf_file__find(&last->elf, &symbol, 1, true, &f.sym);
+		if (err < 0)
+			return err;
+		if (!err)
+			continue;
+		if (f.sym.type == STT_GNU_IFUNC) {
+			why__add(why, why_size, "%s is chosen at run time (IFUNC): name the implementation itself",
+				symbol);
+			return -ENOTSUP;
+		}
+		if (!into)
+			return sites__add_function(l, o, &f, &use, true, &stepped);
+		err = sites__add_inside(l, o, &f, *into, &use);
+		if (err == -EINVAL)
+			why__add(why, why_size, "0x%" PRIx64 " is not inside %s", *into, symbol);
+		return err;
+	}
+	return last ? no_such_symbol(last, symbol, why, why_size) : no_such_object(o, lib, why, why_size);
+}
+
+int frame_source__uprobe(struct site_list *l, struct objects *o, const char *spec, char *why, size_t why_size)
+{
+	char text[4352], *colon;
+	u64 offset = 0;
+	bool has_offset;
+
+	if ((size_t)snprintf(text, sizeof(text), "%s", spec) >= sizeof(text))
+		return -ENAMETOOLONG;
+	has_offset = cut_offset(text, &offset);
+	colon = strrchr(text, ':');
+	/* a colon may be part of a path */
+	if (colon && !strchr(colon, '/') && colon > text && colon[1]) {
+		*colon = 0;
+		return by_symbol(l, o, text, colon + 1, has_offset ? &offset : NULL, why, why_size);
+	}
+	if (has_offset && *text)
+		return by_offset(l, o, text, offset, why, why_size);
+	why__add(why, why_size, "--frame uprobe:%.100s: it is uprobe:LIB:SYMBOL or uprobe:PATH+0xOFFSET", spec);
+	return -EINVAL;
+}
