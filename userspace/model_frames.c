@@ -13,7 +13,8 @@
 #define DOUBLED_NS NSEC_PER_MSEC
 #define GAPS_LEAST 4 /* before which nothing is usual */
 
-/* All USDT sites of one provider are one source, every other site is its own. */
+/* All USDT sites of one provider are one source, and so are all of Vulkan: a layer's function calls the driver's for
+ * the same swapchain. Every other site is its own. */
 static u64 source_of(const struct model *m, u32 site, bool *usdt)
 {
 	char key[24];
@@ -22,6 +23,8 @@ static u64 source_of(const struct model *m, u32 site, bool *usdt)
 	snprintf(key, sizeof(key), "probe.%u", site);
 	label = model__info(m, key);
 	*usdt = label && !strncmp(label, "usdt:", 5);
+	if (label && !strncmp(label, "vulkan:", 7))
+		return 1ULL << 62;
 	if (!*usdt)
 		return site;
 	colon = strchr(label + 5, ':');
@@ -76,12 +79,24 @@ static u64 usual_gap(const struct mstream *s)
 	return sorted[(3 * n + 3) / 4 - 1];
 }
 
-static bool is_doubled(struct mstream *s, u64 ts)
+/* A swapchain is presented through one function: one that fires at another site as well is called by the first (a layer
+ * calls the driver), unless the first has fallen silent, as when the handle is used again. */
+static bool is_inner(struct mstream *s, const struct ev_frame *rec)
 {
-	u64 gap = ts - s->seen;
+	if (rec->site == s->s.site)
+		return false;
+	if (s->seen && rec->hdr.ts - s->seen < NSEC_PER_SEC)
+		return true;
+	s->s.site = rec->site;
+	return false;
+}
+
+static bool is_doubled(struct mstream *s, const struct ev_frame *rec)
+{
+	u64 ts = rec->hdr.ts, gap = ts - s->seen;
 	bool first = !s->seen, doubled;
 
-	if (ts <= s->seen)
+	if (ts <= s->seen || is_inner(s, rec))
 		return true;
 	doubled = !first && gap < DOUBLED_NS && gap < usual_gap(s) / 8;
 	s->seen = ts;
@@ -174,7 +189,7 @@ int frames__event(struct model *m, const struct ev_frame *rec)
 
 	if (!s)
 		return -ENOMEM;
-	if ((s->open && rec->hdr.ts <= s->start) || (!s->usdt && is_doubled(s, rec->hdr.ts)))
+	if ((s->open && rec->hdr.ts <= s->start) || (!s->usdt && is_doubled(s, rec)))
 		s->s.doubled++;
 	else if (rec->mark == FRAME_BEGIN)
 		begin(m, s, rec);

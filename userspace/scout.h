@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only
  *
- * Looks for probe sites in libraries that the game maps after we attached: on a thread of its own, since finding a
- * frame source may take a second in which the ring must be drained.
+ * Looks for probe sites after we attached: in libraries that the game maps later, among Vulkan devices that it makes
+ * later, and once more where the frame source was only guessed. On a thread of its own, since finding a frame source
+ * may take a second in which the ring must be drained.
  */
 #ifndef REDFRAME_SCOUT_H
 #define REDFRAME_SCOUT_H
@@ -11,20 +12,26 @@
 struct scout_want {
 	u32 tgid;
 	const char *frame; /* SPEC to look for; NULL: found already */
+	bool unsure;       /* one was found, but it has not fired: look whether another does */
+	bool vulkan;       /* the frame source is Vulkan: devices made later present as well */
 	bool markers;
 	bool allocs, frees;
 };
 
 struct scout_find {
-	struct site_list sites;      /* the caller frees it */
+	struct site_list sites;      /* the caller frees it; may hold sites that are known already */
 	bool frame, markers, allocs; /* what was found among it */
+	bool more_frames;            /* further sites of the same source */
 	char source[256];
+	char why[512]; /* about the frames, in words */
 };
 
 struct scout;
 struct scout *scout__start(const struct scout_want *w);
 /* What was found since, once: false if nothing. Never blocks. */
 bool scout__take(struct scout *s, struct scout_find *out);
+/* The frame source fires: no other is looked for. */
+void scout__settle(struct scout *s);
 void scout__stop(struct scout *s); /* NULL is fine */
 
 #endif

@@ -98,50 +98,6 @@ int session__find(struct session *s, const struct record_options *o)
 
 /* ---- attach ---- */
 
-static void find_sites(struct session *s)
-{
-	const struct record_options *o = s->o;
-	bool allocs = o->on[CLASS_ALLOC] && o->alloc != ALLOC_OFF, before_exec = o->command;
-	char why[1024] = "";
-	int n;
-
-	if (before_exec)
-		return; /* it maps nothing of the game yet: the scout finds the sites */
-	n = sites__frame(&s->sites, s->target.tgid, o->frame, s->source, sizeof(s->source), why, sizeof(why));
-	s->have_frames = n > 0;
-	if (n <= 0 && strcmp(o->frame, "none"))
-		session__note(s, 2, CLASS_FRAME, "no frame source found: %s", why);
-	else if (why[0])
-		session__note(s, 0, CLASS_FRAME, "frames: %s", why);
-	why[0] = 0;
-	sites__markers(&s->sites, s->target.tgid, why, sizeof(why));
-	why[0] = 0;
-	if (allocs) {
-		n = sites__alloc(&s->sites, s->target.tgid, o->alloc == ALLOC_ALL, why, sizeof(why));
-		if (n <= 0)
-			session__note(s, 1, CLASS_ALLOC, "allocations not covered: %s", why);
-		else if (why[0])
-			session__note(s, 0, CLASS_ALLOC, "%s", why);
-	}
-}
-
-static void start_scout(struct session *s)
-{
-	const struct record_options *o = s->o;
-	struct scout_want want = {
-		.tgid = s->target.tgid,
-		.frame = s->have_frames || !strcmp(o->frame, "none") ? NULL : o->frame,
-		.markers = true,
-		.allocs = o->command && o->on[CLASS_ALLOC] && o->alloc != ALLOC_OFF,
-		.frees = o->alloc == ALLOC_ALL,
-	};
-
-	for (int i = 0; i < s->sites.n; i++)
-		want.markers &=
-			s->sites.sites[i].desc.what < PROBE_SCENE || s->sites.sites[i].desc.what > PROBE_MESSAGE;
-	s->scout = scout__start(&want);
-}
-
 static int load(struct session *s)
 {
 	const struct record_options *o = s->o;
@@ -236,7 +192,7 @@ int session__attach(struct session *s, int fd)
 		log_err("--output: the recording cannot be written: %s", errstr(err));
 		return err == -ENOSPC || err == -EDQUOT ? EXIT_NOT_MEASURED : EXIT_USAGE;
 	}
-	find_sites(s);
+	session__find_sites(s);
 	err = load(s);
 	s->start = clock_boot_ns();
 	if (!err)
@@ -259,88 +215,11 @@ int session__attach(struct session *s, int fd)
 		log_err("%s (%u) ended while redframe attached", s->target.name, s->target.tgid);
 		return EXIT_NO_TARGET;
 	}
-	start_scout(s);
+	session__start_scout(s);
 	return launch(s);
 }
 
 /* ---- while it runs ---- */
-
-/* What the scout found joins the sites that we have: file and site numbers move up. */
-static int adopt(struct session *s, struct site_list *found)
-{
-	struct site *sites = realloc(s->sites.sites, (s->sites.n + found->n) * sizeof(*sites));
-	struct site_file *files;
-
-	if (!sites)
-		return -ENOMEM;
-	s->sites.sites = sites;
-	files = realloc(s->sites.files, (s->sites.n_files + found->n_files) * sizeof(*files));
-	if (!files)
-		return -ENOMEM;
-	s->sites.files = files;
-	for (int i = 0; i < found->n; i++) {
-		struct site site = found->sites[i];
-
-		site.file += s->sites.n_files;
-		site.desc.site = s->sites.n + i;
-		sites[s->sites.n + i] = site;
-	}
-	memcpy(files + s->sites.n_files, found->files, found->n_files * sizeof(*files));
-	s->sites.n += found->n;
-	s->sites.n_files += found->n_files;
-	s->sites.cap = s->sites.n;
-	s->sites.cap_files = s->sites.n_files;
-	found->n_files = 0; /* their fds are ours now */
-	return 0;
-}
-
-static void take_finds(struct session *s)
-{
-	struct scout_find f;
-	int first = s->sites.n;
-	u64 ts;
-
-	if (!s->scout || !scout__take(s->scout, &f))
-		return;
-	ts = clock_boot_ns();
-	if (!adopt(s, &f.sites)) {
-		startup__sites(&s->out, ts, &s->sites, first);
-		images__refresh(&s->images, s->target.tgid);
-		capture__attach_sites(s->capture, &s->sites, first);
-		if (f.frame) {
-			s->have_frames = true;
-			snprintf(s->source, sizeof(s->source), "%s", f.source);
-			meta__info(&s->out, ts, "frame.source", "%s", f.source);
-			log_info("frames: %s (from %.1f s on)", f.source, (ts - s->start) / 1e9);
-		}
-	}
-	sites__free(&f.sites);
-}
-
-#define GUARD_NS            (3 * NSEC_PER_SEC)
-#define GUARD_CALLS_PER_SEC 100000 /* about 5 % of one CPU at 0.5 µs a probe */
-
-/* Allocation probes cost the game half a microsecond a call: a game that allocates without pause is let go. With
- * --alloc all the user has asked for every call. */
-static void guard_allocs(struct session *s, u64 ts)
-{
-	u64 calls, rate;
-
-	if (s->allocs_shed || s->o->alloc != ALLOC_LARGE || ts - s->alloc_checked < GUARD_NS)
-		return;
-	calls = capture__alloc_calls(s->capture);
-	rate = (calls - s->alloc_calls_before) * NSEC_PER_SEC / (ts - s->alloc_checked);
-	if (s->alloc_checked && rate > GUARD_CALLS_PER_SEC) {
-		capture__detach_sites(s->capture, PROBE_ALLOC);
-		s->allocs_shed = true;
-		session__note(s, 2, CLASS_ALLOC,
-			"allocations are not recorded from here on: %llu calls/s would cost the game too much; "
-			"--alloc all records them all the same",
-			(unsigned long long)rate);
-	}
-	s->alloc_calls_before = calls;
-	s->alloc_checked = ts;
-}
 
 static u64 resident_bytes(void)
 {
@@ -428,8 +307,8 @@ void session__run(struct session *s)
 		ts = clock_boot_ns();
 		if (ts - tenth >= 100 * NSEC_PER_MSEC) {
 			tenth = ts;
-			take_finds(s);
-			guard_allocs(s, ts);
+			session__take_finds(s);
+			session__guard_allocs(s, ts);
 			progress__show(s);
 		}
 		if (ts - second >= NSEC_PER_SEC) {

@@ -57,6 +57,12 @@ void session__free(struct session *s);
 void session__open_stacks(struct session *s);
 void session__name_code(struct session *s);
 
+/* userspace/session_sites.c: the probes; each says what it could not do */
+void session__find_sites(struct session *s);
+void session__start_scout(struct session *s);
+void session__take_finds(struct session *s);
+void session__guard_allocs(struct session *s, u64 ts);
+
 /* Something that could not be done: into the recording, and said. */
 void session__note(struct session *s, u32 severity, enum ev_class class, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));

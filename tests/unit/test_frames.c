@@ -101,6 +101,29 @@ static void test_swapchains_and_sources_are_kept_apart(void **state)
 	assert_null(model__stream(model, 3));
 }
 
+static void test_vulkan_layer_and_driver_are_one_present(void **state)
+{
+	u32 i;
+
+	say(model, "probe.0=vulkan:liblayer.so+0x10");
+	say(model, "probe.1=vulkan:libdriver.so+0x20");
+	for (i = 0; i < 100; i++) { /* at 2000 fps: no time is too short for a frame */
+		feed(model, 10 * MS + i * MS / 2, 1, 0xa, 0, FRAME_NO_NUMBER, FRAME_MARK);
+		feed(model, 10 * MS + i * MS / 2 + 100, 1, 0xa, 1, FRAME_NO_NUMBER, FRAME_MARK);
+	}
+	assert_int_equal(n_frames, 99);
+	assert_int_equal(model__stream(model, 0)->doubled, 100);
+	/* another swapchain goes to the driver at once */
+	feed(model, 70 * MS, 1, 0xb, 1, FRAME_NO_NUMBER, FRAME_MARK);
+	feed(model, 71 * MS, 1, 0xb, 1, FRAME_NO_NUMBER, FRAME_MARK);
+	assert_int_equal(n_frames, 100);
+	/* the handle comes back with another device */
+	feed(model, 2070 * MS, 1, 0xa, 1, FRAME_NO_NUMBER, FRAME_MARK);
+	feed(model, 2080 * MS, 1, 0xa, 1, FRAME_NO_NUMBER, FRAME_MARK);
+	assert_int_equal(n_frames, 102);
+	assert_null(model__stream(model, 2));
+}
+
 static void test_usdt_sites_of_one_provider_are_one_source(void **state)
 {
 	say(model, "probe.3=usdt:redframe:frame");
@@ -240,6 +263,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_frame_runs_from_mark_to_mark, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_frames_without_a_number_take_their_index, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_swapchains_and_sources_are_kept_apart, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_vulkan_layer_and_driver_are_one_present, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_usdt_sites_of_one_provider_are_one_source, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			test_frames_run_from_begin_to_begin_and_the_last_to_its_end, setup, teardown),

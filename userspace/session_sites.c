@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The probes of a recording: found before it begins, joined by what the scout finds, left where they cost too much. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture.h"
+#include "log.h"
+#include "scout.h"
+#include "session.h"
+#include "startup.h"
+
+void session__find_sites(struct session *s)
+{
+	const struct record_options *o = s->o;
+	bool allocs = o->on[CLASS_ALLOC] && o->alloc != ALLOC_OFF, before_exec = o->command;
+	char why[1024] = "";
+	int n;
+
+	if (before_exec)
+		return; /* it maps nothing of the game yet: the scout finds the sites */
+	n = sites__frame(&s->sites, s->target.tgid, o->frame, s->source, sizeof(s->source), why, sizeof(why));
+	s->have_frames = n > 0;
+	if (n <= 0 && strcmp(o->frame, "none"))
+		session__note(s, 2, CLASS_FRAME, "no frame source found: %s", why);
+	else if (why[0])
+		session__note(s, 0, CLASS_FRAME, "frames: %s", why);
+	why[0] = 0;
+	sites__markers(&s->sites, s->target.tgid, why, sizeof(why));
+	why[0] = 0;
+	if (allocs) {
+		n = sites__alloc(&s->sites, s->target.tgid, o->alloc == ALLOC_ALL, why, sizeof(why));
+		if (n <= 0)
+			session__note(s, 1, CLASS_ALLOC, "allocations not covered: %s", why);
+		else if (why[0])
+			session__note(s, 0, CLASS_ALLOC, "%s", why);
+	}
+}
+
+static bool is_vulkan(const char *source)
+{
+	return !strncmp(source, "vulkan:", 7);
+}
+
+void session__start_scout(struct session *s)
+{
+	const struct record_options *o = s->o;
+	struct scout_want want = {
+		.tgid = s->target.tgid,
+		.frame = (s->have_frames && !s->sites.unsure) || !strcmp(o->frame, "none") ? NULL : o->frame,
+		.unsure = s->have_frames,
+		.vulkan = s->have_frames && is_vulkan(s->source),
+		.markers = true,
+		.allocs = o->command && o->on[CLASS_ALLOC] && o->alloc != ALLOC_OFF,
+		.frees = o->alloc == ALLOC_ALL,
+	};
+
+	for (int i = 0; i < s->sites.n; i++)
+		want.markers &=
+			s->sites.sites[i].desc.what < PROBE_SCENE || s->sites.sites[i].desc.what > PROBE_MESSAGE;
+	s->scout = scout__start(&want);
+}
+
+/* ---- while it runs ---- */
+
+static bool is_known(const struct session *s, const struct site_list *found, const struct site *site)
+{
+	const struct site_file *f = &found->files[site->file];
+
+	for (int i = 0; i < s->sites.n; i++) {
+		const struct site *k = &s->sites.sites[i];
+		const struct site_file *kf = &s->sites.files[k->file];
+
+		if (!k->gone && k->offset == site->offset && kf->dev == f->dev && kf->ino == f->ino)
+			return true;
+	}
+	return false;
+}
+
+/* Leaves out what we have already, or all frame sites. */
+static void drop_sites(const struct session *s, struct site_list *found, bool frames)
+{
+	int kept = 0;
+
+	for (int i = 0; i < found->n; i++) {
+		struct site site = found->sites[i];
+
+		if ((frames && site.desc.what == PROBE_FRAME) || is_known(s, found, &site))
+			continue;
+		found->sites[kept++] = site;
+	}
+	found->n = kept;
+}
+
+/* What the scout found joins the sites that we have: file and site numbers move up. */
+static int adopt(struct session *s, struct site_list *found)
+{
+	struct site *sites = reallocarray(s->sites.sites, (size_t)s->sites.n + (size_t)found->n, sizeof(*sites));
+	struct site_file *files;
+
+	if (!sites)
+		return -ENOMEM;
+	s->sites.sites = sites;
+	files = reallocarray(s->sites.files, (size_t)s->sites.n_files + (size_t)found->n_files, sizeof(*files));
+	if (!files)
+		return -ENOMEM;
+	s->sites.files = files;
+	for (int i = 0; i < found->n; i++) {
+		struct site site = found->sites[i];
+
+		site.file += s->sites.n_files;
+		site.desc.site = s->sites.n + i;
+		sites[s->sites.n + i] = site;
+	}
+	memcpy(files + s->sites.n_files, found->files, found->n_files * sizeof(*files));
+	s->sites.n += found->n;
+	s->sites.n_files += found->n_files;
+	s->sites.cap = s->sites.n;
+	s->sites.cap_files = s->sites.n_files;
+	found->n_files = 0; /* their fds are ours now */
+	return 0;
+}
+
+/* The source that was guessed at has never fired, and another is likelier by now. */
+static void leave_frame_source(struct session *s)
+{
+	session__note(s, 1, CLASS_FRAME, "%s was taken for the frame source, but has not been called", s->source);
+	capture__detach_sites(s->capture, PROBE_FRAME);
+	for (int i = 0; i < s->sites.n; i++)
+		s->sites.sites[i].gone |= s->sites.sites[i].desc.what == PROBE_FRAME;
+	s->have_frames = false;
+}
+
+static void take_frame_source(struct session *s, const struct scout_find *f, u64 ts)
+{
+	if (s->have_frames)
+		return;
+	s->have_frames = true;
+	snprintf(s->source, sizeof(s->source), "%s", f->source);
+	meta__info(&s->out, ts, "frame.source", "%s", f->source);
+	log_info("frames: %s (from %.1f s on)", f->source, (ts - s->start) / 1e9);
+	if (f->why[0])
+		session__note(s, 0, CLASS_FRAME, "frames: %s", f->why);
+}
+
+static void attach_finds(struct session *s, struct scout_find *f, u64 ts)
+{
+	int first = s->sites.n;
+
+	if (!f->sites.n || adopt(s, &f->sites))
+		return;
+	startup__sites(&s->out, ts, &s->sites, first);
+	images__refresh(&s->images, s->target.tgid);
+	capture__attach_sites(s->capture, &s->sites, first);
+	if (f->more_frames)
+		log_info("frames: also %s (from %.1f s on)", s->sites.sites[first].label, (ts - s->start) / 1e9);
+}
+
+#define SETTLED_MARKS 8
+
+void session__take_finds(struct session *s)
+{
+	bool same;
+	struct scout_find f;
+	u64 ts;
+
+	if (!s->scout)
+		return;
+	if (s->drain.marks >= SETTLED_MARKS)
+		scout__settle(s->scout);
+	if (!scout__take(s->scout, &f))
+		return;
+	ts = clock_boot_ns();
+	same = !strcmp(f.source, s->source);
+	if (f.frame && s->have_frames && !same && !s->drain.marks)
+		leave_frame_source(s);
+	drop_sites(s, &f.sites, f.frame && s->have_frames && !same);
+	attach_finds(s, &f, ts);
+	if (f.frame)
+		take_frame_source(s, &f, ts);
+	sites__free(&f.sites);
+}
+
+#define GUARD_NS            (3 * NSEC_PER_SEC)
+#define GUARD_CALLS_PER_SEC 100000 /* about 5 % of one CPU at 0.5 µs a probe */
+
+/* Allocation probes cost the game half a microsecond a call: a game that allocates without pause is let go. With
+ * --alloc all the user has asked for every call. */
+void session__guard_allocs(struct session *s, u64 ts)
+{
+	u64 calls, rate;
+
+	if (s->allocs_shed || s->o->alloc != ALLOC_LARGE || ts - s->alloc_checked < GUARD_NS)
+		return;
+	calls = capture__alloc_calls(s->capture);
+	rate = (calls - s->alloc_calls_before) * NSEC_PER_SEC / (ts - s->alloc_checked);
+	if (s->alloc_checked && rate > GUARD_CALLS_PER_SEC) {
+		capture__detach_sites(s->capture, PROBE_ALLOC);
+		s->allocs_shed = true;
+		session__note(s, 2, CLASS_ALLOC,
+			"allocations are not recorded from here on: %llu calls/s would cost the game too much; "
+			"--alloc all records them all the same",
+			(unsigned long long)rate);
+	}
+	s->alloc_calls_before = calls;
+	s->alloc_checked = ts;
+}
