@@ -142,7 +142,10 @@ static void say_read(struct str *s, const struct part *p, enum form f, bool with
 	add_count(s, p->count, "read", "reads");
 	str__add(s, ", ");
 	add_bytes(s, p->cold_bytes ? p->cold_bytes : p->bytes);
-	str__add(s, p->cold_bytes ? " cold)" : ", all cached)");
+	if (p->sys == SYS_ID_io_uring_enter) /* whether it came from disk is not known */
+		str__add(s, " through io_uring)");
+	else
+		str__add(s, p->cold_bytes ? " cold)" : ", all cached)");
 	add_where(s, p, with_figures);
 }
 

@@ -494,6 +494,10 @@ int timeline__event(struct timeline *t, struct model *m, const struct ev_hdr *re
 	case EV_LOST:
 		err = on_lost(t, (const struct ev_lost *)rec);
 		break;
+	case EV_URING_DONE:
+		uring__done(t, (const struct ev_uring_done *)rec);
+		err = 0;
+		break;
 	case EV_SAMPLE:
 		err = on_sample(t, m, (const struct ev_sample *)rec);
 		break;

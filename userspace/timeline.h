@@ -96,6 +96,16 @@ struct loss {
 	u64 start, end;
 };
 
+/* A request of io_uring that is complete. */
+struct completion {
+	u64 ts, offset, ino;
+	s64 ret;
+	u32 dev;
+	u32 tid; /* who submitted it */
+	u8 op;
+};
+
+#define TIMELINE_URING    128u  /* the latest completions */
 #define TIMELINE_CONDVARS 1024u /* a power of 2; more are not remembered */
 
 struct timeline {
@@ -105,7 +115,9 @@ struct timeline {
 	u32 n_cpus;
 	struct fifo losses; /* disjoint, in order */
 	struct intern names;
-	u64 condvars[TIMELINE_CONDVARS]; /* addresses that are condition variables for certain, a hash table */
+	u64 condvars[TIMELINE_CONDVARS];        /* addresses that are condition variables for certain, a hash table */
+	struct completion done[TIMELINE_URING]; /* a ring */
+	u64 n_done;
 	size_t bytes, limit;
 	u64 horizon; /* what ended before it may be forgotten */
 	u64 cut;     /* memory was short: nothing is known before it */
@@ -129,6 +141,9 @@ bool timeline__idle_elsewhere(const struct timeline *t, u32 cpu, u64 start, u64 
 
 /* timeline_spans.c: the span, sample, allocation that a record is. False: it is none. */
 bool span__from(struct span *s, struct timeline *t, const struct model *m, const struct ev_hdr *rec);
+/* timeline_uring.c: a completion; and what a wait in io_uring_enter, already in s, was for */
+void uring__done(struct timeline *t, const struct ev_uring_done *e);
+void uring__wait(struct span *s, const struct timeline *t, u32 tid);
 bool allocation__from(struct allocation *a, const struct model *m, const struct ev_hdr *rec);
 
 #endif

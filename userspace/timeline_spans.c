@@ -186,6 +186,8 @@ bool span__from(struct span *s, struct timeline *t, const struct model *m, const
 		return true;
 	case EV_SYSCALL:
 		from_syscall(s, (const struct ev_syscall *)rec);
+		if (s->sys == SYS_ID_io_uring_enter)
+			uring__wait(s, t, rec->tid);
 		return true;
 	}
 	return false;

@@ -81,6 +81,22 @@ static void test_short_gaps_between_faults_in_a_row_are_theirs(void **state)
 		"code 1, page_fault 1, page_fault 1, code 1.002, page_fault 0.998, code 0.0005, page_fault 0.9995");
 }
 
+static void test_wait_for_an_io_uring_read_is_a_file_read(void **state)
+{
+	/* the first completion lies before the wait, the last is of a socket */
+	check_cut("0ms 0 0 switch next_tid=100\n"
+		  "1ms 100 0 uring_done dur=1ms ino=7 dev=8:1 ret=4096 op=READ\n"
+		  "2ms 100 0 switch next_tid=0 prev_state=1 sys=io_uring_enter flags=2\n"
+		  "7ms 100 0 uring_done dur=5ms ino=8 dev=8:1 ret=4096 op=READ\n"
+		  "7ms 100 0 uring_done dur=5ms ino=9 ret=10 op=RECV\n"
+		  "8ms 0 0 switch next_tid=100 flags=4\n"
+		  "8ms 100 0 syscall dur=6ms sys=io_uring_enter\n"
+		  "9ms 100 0 switch next_tid=0 prev_state=1 sys=io_uring_enter flags=2\n"
+		  "11ms 0 0 switch next_tid=100 flags=4\n"
+		  "11ms 100 0 syscall dur=2ms sys=io_uring_enter\n",
+		0, 12, "code 2, file_read 6, code 1, io_wait 2, code 1");
+}
+
 static void test_off_cpu_beats_on_cpu(void **state)
 {
 	/* the switch covers the whole read: nothing of it is running */
@@ -245,6 +261,7 @@ int main(void)
 		cmocka_unit_test(test_ticks_that_are_missing_tell_that_the_cpu_did_not_run),
 		cmocka_unit_test(test_ticks_are_not_missed_while_a_thread_is_off_the_cpu),
 		cmocka_unit_test(test_short_gaps_between_faults_in_a_row_are_theirs),
+		cmocka_unit_test(test_wait_for_an_io_uring_read_is_a_file_read),
 		cmocka_unit_test(test_off_cpu_beats_on_cpu),
 		cmocka_unit_test(test_wakeup_latency_is_cpu_wait),
 		cmocka_unit_test(test_yielding_inside_a_fault_waits_for_the_device),
