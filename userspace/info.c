@@ -212,8 +212,11 @@ static void add_streams(struct str *s, const struct model *m)
 
 	str__add(s, ", \"streams\": [");
 	for (i = 0; (f = model__stream(m, i)); i++)
-		str__fmt(s, "%s{\"stream\": %u, \"tid\": %u, \"frames\": %u, \"doubled\": %llu}", i ? ", " : "", i,
-			f->tid, f->count, (unsigned long long)f->doubled);
+		str__fmt(s,
+			"%s{\"stream\": %u, \"tid\": %u, \"frames\": %u, \"doubled\": %llu, \"moves\": %u, "
+			"\"silences\": %u, \"silent_ms\": %.1f, \"steady_fps\": %.3f}",
+			i ? ", " : "", i, f->tid, f->count, (unsigned long long)f->doubled, f->moves, f->silences,
+			f->silent_ns / 1e6, f->steady_ns ? 1e9 / f->steady_ns : 0);
 	str__add(s, "]");
 }
 
@@ -280,6 +283,40 @@ static void say_origin(struct str *s, const struct facts *f)
 	str__free(&line);
 }
 
+static void say_stream(struct str *s, const struct model *m, const struct frame_stream *f)
+{
+	const struct thread *t = model__find_thread(m, f->tid);
+	struct str line = {0};
+
+	str__fmt(&line, "%u frames of %#llx by %s (%u)", f->count, (unsigned long long)f->stream,
+		t && t->name[0] ? t->name : "thread", f->tid);
+	if (f->moves)
+		str__fmt(&line, ", %u times by another thread than before", f->moves);
+	if (f->steady_ns)
+		str__fmt(&line, ", steady at %.1f fps", 1e9 / f->steady_ns);
+	if (f->silences)
+		str__fmt(&line, ", nothing shown for a second or more %u times, %.1f s in all", f->silences,
+			f->silent_ns / 1e9);
+	if (f->doubled)
+		str__fmt(&line, ", %llu presents were the one before, seen again", (unsigned long long)f->doubled);
+	row(s, f->id ? "" : "streams", line.s);
+	str__free(&line);
+}
+
+#define STREAMS_SAID 8
+
+static void say_streams(struct str *s, const struct model *m)
+{
+	const struct frame_stream *f;
+	u32 i;
+
+	for (i = 0; (f = model__stream(m, i)); i++)
+		if (i < STREAMS_SAID)
+			say_stream(s, m, f);
+	if (i > STREAMS_SAID)
+		str__fmt(s, "           and %u more\n", i - STREAMS_SAID);
+}
+
 static void say_completeness(struct str *s, const struct facts *f)
 {
 	const struct recording *r = f->r;
@@ -344,6 +381,7 @@ static void make_text(struct str *s, const struct facts *f)
 	u64 ts;
 
 	say_origin(s, f);
+	say_streams(s, f->m);
 	say_completeness(s, f);
 	say_counts(s, f->m);
 	say_cost(s, f);

@@ -65,6 +65,7 @@ struct source {
  *
  * A present of a source that is no USDT, less than 1 ms and less than 1/8 of the usual gap (upper quartile of the last
  * 31) after the one before, is the same frame seen twice: counted in `doubled`, no boundary. */
+#define FRAME_SILENCE_NS NSEC_PER_SEC
 struct frame_stream {
 	u32 id;         /* 0, 1, … in order of appearance */
 	u32 tid;        /* presents; the latest where it moves between threads */
@@ -73,6 +74,11 @@ struct frame_stream {
 	u32 count;      /* finished frames */
 	u64 open_since; /* start of the frame that is not finished yet; 0: none */
 	u64 doubled;    /* presents that were the one before, seen again */
+	u32 moves;      /* frames that another thread presented than the one before */
+	u32 silences;   /* gaps of FRAME_SILENCE_NS or more between boundaries: the game loads, or shows a still picture
+			 */
+	u64 silent_ns;  /* … in all */
+	u64 steady_ns;  /* how long nearly every frame takes, as under a limiter or vsync; 0: they differ */
 };
 
 struct frame {

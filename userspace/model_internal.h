@@ -31,6 +31,7 @@ struct note {
 };
 
 #define GAPS 31
+#define PACE 32
 struct mstream {
 	struct frame_stream s;
 	u32 tgid;
@@ -43,6 +44,10 @@ struct mstream {
 	u64 seen;                 /* ts of the last present, doubled or not; 0: none */
 	u64 gaps[GAPS];           /* ring of the gaps between presents */
 	u32 n_gaps;
+	u64 pace[PACE]; /* how long the last frames took */
+	u32 n_pace;
+	u32 windows, steady; /* of PACE frames each; and those in which nearly all took as long */
+	u64 steady_ns;       /* in the last of them */
 };
 
 struct loss {

@@ -124,6 +124,31 @@ static void test_vulkan_layer_and_driver_are_one_present(void **state)
 	assert_null(model__stream(model, 2));
 }
 
+static void test_pace_silence_and_the_thread_that_presents_are_recognised(void **state)
+{
+	const struct frame_stream *s;
+	u64 ts = 10 * MS;
+	u32 i;
+
+	for (i = 0; i <= 320; i++, ts += 16666667) /* 60 fps, with a display's jitter */
+		feed(model, ts + i % 5 * 100000, 1, 0, 0, FRAME_NO_NUMBER, FRAME_MARK);
+	s = model__stream(model, 0);
+	assert_in_range(s->steady_ns, 16400000, 17000000);
+	assert_int_equal(s->silences + s->moves, 0);
+	feed(model, ts + 4000 * MS, 2, 0, 0, FRAME_NO_NUMBER, FRAME_MARK); /* it loads; then another thread goes on */
+	feed(model, ts + 4017 * MS, 2, 0, 0, FRAME_NO_NUMBER, FRAME_MARK);
+	assert_int_equal(s->silences, 1);
+	assert_in_range(s->silent_ns, 4000 * MS, 4020 * MS);
+	assert_int_equal(s->moves, 1);
+	assert_int_equal(s->tid, 2);
+	for (i = 0; i < 640; i++) /* as fast as it can */
+		feed(model, ts += 4020 * MS + i * i % 13 * MS, 2, 7, 0, FRAME_NO_NUMBER, FRAME_MARK);
+	for (i = 0, ts += MS; i < 640; i++)
+		feed(model, ts += 2 * MS + i * i % 13 * MS, 2, 8, 0, FRAME_NO_NUMBER, FRAME_MARK);
+	assert_int_equal(model__stream(model, 1)->silences, 639);
+	assert_int_equal(model__stream(model, 2)->steady_ns, 0);
+}
+
 static void test_usdt_sites_of_one_provider_are_one_source(void **state)
 {
 	say(model, "probe.3=usdt:redframe:frame");
@@ -264,6 +289,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_frames_without_a_number_take_their_index, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_swapchains_and_sources_are_kept_apart, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_vulkan_layer_and_driver_are_one_present, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			test_pace_silence_and_the_thread_that_presents_are_recognised, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_usdt_sites_of_one_provider_are_one_source, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			test_frames_run_from_begin_to_begin_and_the_last_to_its_end, setup, teardown),
