@@ -43,7 +43,7 @@ static __always_inline int end(u64 addr, u64 major)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread_state *st;
 	struct ev_fault *e;
-	u64 ts, begun;
+	u64 ts, begun, at, ip, flags;
 
 	if (!traced(task))
 		return 0;
@@ -52,17 +52,21 @@ static __always_inline int end(u64 addr, u64 major)
 		return 0; /* it began before we did */
 	ts = now();
 	begun = st->fault_ts;
-	st->fault_ts = 0;
+	at = st->fault_addr;
+	ip = st->fault_ip;
+	flags = st->fault_flags;
+	/* its reads fault themselves, past the end of the stack: begin() sees that, and no end follows */
 	stack__tell(ts, major || ts - begun >= opt.stack_wait_ns, STACK_FAULT);
+	st->fault_ts = 0;
 	e = reserve(fault);
 	if (!e)
 		return lost(CLASS_FAULT);
 	*e = (struct ev_fault){
 		HDR(FAULT, fault, ts, task->pid),
 		.dur = ts - begun,
-		.addr = st->fault_addr,
-		.ip = st->fault_ip,
-		.flags = st->fault_flags | major,
+		.addr = at,
+		.ip = ip,
+		.flags = flags | major,
 	};
 	submit(e);
 	return 0;
