@@ -263,7 +263,7 @@ static u32 add_cpu_wait(const struct tree *tree, struct node *n, const struct pi
 			break;
 		if (!s->tid || from >= to)
 			continue;
-		tally__add(&n->who, s->tid, to - from);
+		tally__add(&n->who, s->tid | (u64)s->prio << 32, to - from);
 		tally__add(&here, s->tid, to - from);
 		taken += to - from;
 	}

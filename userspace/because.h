@@ -46,7 +46,7 @@ struct node {
 	u64 longest_ns;
 	const struct span *span, *last_span; /* of the longest piece: names come from it */
 	const struct off *off, *last_off;
-	struct tally who; /* other threads by ns */
+	struct tally who; /* other threads by ns; of CPU_WAIT with their priority in bits 32-39 */
 	u32 samples;      /* CODE */
 };
 

@@ -124,7 +124,15 @@ int describe__code(struct part *p, struct arena *a, const struct model *m, u64 c
 	return p->detail ? 0 : -ENOMEM;
 }
 
-static int describe_cpu_wait(struct part *p, struct arena *a, const struct node *n)
+static const char *cgroup_of(struct arena *a, const struct model *m, u32 tid)
+{
+	const struct thread *t = model__find_thread(m, tid);
+	const struct process *p = t ? model__find_process(m, t->tgid) : NULL;
+
+	return p && p->cgroup ? arena__text(a, p->cgroup) : NULL;
+}
+
+static int describe_cpu_wait(struct part *p, struct arena *a, const struct model *m, const struct node *n)
 {
 	char idle[32], latency[32];
 
@@ -134,7 +142,10 @@ static int describe_cpu_wait(struct part *p, struct arena *a, const struct node 
 		return 0;
 	}
 	p->what = p->who;
-	if (n->idle_elsewhere_ns > n->ns / 10)
+	p->who_cgroup = cgroup_of(a, m, p->who_tid);
+	if (p->who_prio && p->who_prio < 100)
+		p->detail = arena__fmt(a, "it has real-time priority %d", 99 - p->who_prio);
+	else if (n->idle_elsewhere_ns > n->ns / 10)
 		p->detail = arena__fmt(
 			a, "another CPU was idle for %s of it", fmt__ns(idle, sizeof(idle), n->idle_elsewhere_ns));
 	else if (n->latency_ns > n->ns / 10)
@@ -156,9 +167,11 @@ static u32 others(const struct tally *t)
 
 static int describe_who(struct part *p, struct arena *a, const struct model *m, const struct node *n)
 {
+	u64 top = tally__top(&n->who, NULL);
 	char name[160];
 
-	p->who_tid = tally__top(&n->who, NULL);
+	p->who_tid = (u32)top;
+	p->who_prio = (u8)(top >> 32);
 	if (!p->who_tid)
 		return 0;
 	p->who_others = others(&n->who);
@@ -203,7 +216,7 @@ int describe__node(
 	if (err)
 		return err;
 	if (n->cause == CAUSE_CPU_WAIT)
-		return describe_cpu_wait(p, a, n);
+		return describe_cpu_wait(p, a, m, n);
 	if (n->cause == CAUSE_UNEXPLAINED)
 		p->detail = unexplained_reason(n);
 	else

@@ -40,6 +40,8 @@ struct part {
 	u64 from, to;               /* file offsets, from < to; both 0: does not apply */
 	u64 latency_ns;             /* cpu_wait: wakeup latency, while no other thread had the CPU */
 	u64 idle_elsewhere_ns;      /* cpu_wait: while another CPU was idle */
+	u8 who_prio;                /* cpu_wait: as the kernel counts: below 100 real-time, 120 + nice; 0: not known */
+	const char *who_cgroup;     /* cpu_wait: of the other's process; NULL where not known */
 	u64 late_ns;                /* sleep: longer than it asked for */
 	u64 longest_ns;             /* the longest single stretch */
 	bool cycle;                 /* `who` in the end waits for this thread */

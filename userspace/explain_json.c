@@ -157,6 +157,11 @@ static void add_part(struct str *s, const struct part *p, const struct model *m)
 		str__add(s, ", ");
 		add_thread(s, "who", m, p->who_tid);
 	}
+	if (p->who_prio && p->who_prio < 100)
+		str__fmt(s, ", \"who_realtime\": %d", 99 - p->who_prio);
+	else if (p->who_prio)
+		str__fmt(s, ", \"who_nice\": %d", p->who_prio - 120);
+	maybe_text(s, "who_cgroup", p->who_cgroup);
 	maybe_u64(s, "who_others", p->who_others);
 	if (p->cycle)
 		str__add(s, ", \"cycle\": true");

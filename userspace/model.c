@@ -126,6 +126,7 @@ static int dispatch(struct model *m, const struct ev_hdr *rec)
 	case EV_LOST:
 		return frames__lost(m, (const struct ev_lost *)rec);
 	case EV_PROCESS:
+	case EV_CGROUP:
 	case EV_THREAD:
 	case EV_FORK:
 	case EV_EXIT:

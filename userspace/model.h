@@ -25,6 +25,7 @@ struct process {
 	char name[64];       /* the main thread's, valid UTF-8 */
 	const char *cmdline; /* arguments NUL-separated, cmdline_len bytes; NULL where not known */
 	size_t cmdline_len;
+	const char *cgroup; /* "/user.slice"; a new process is in its parent's; NULL where not known. Not sanitised */
 };
 
 struct mapping {

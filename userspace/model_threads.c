@@ -150,6 +150,18 @@ static int on_process(struct model *m, const struct ev_process *e)
 	return p->cmdline ? 0 : -ENOMEM;
 }
 
+static int on_cgroup(struct model *m, const struct ev_hdr *rec)
+{
+	char text[EV_MAX_BYTES];
+	size_t len = ev__text(rec, text, sizeof(text));
+	struct process *p = process(m, rec->tid);
+
+	if (!p || !len)
+		return 0;
+	p->cgroup = pool__intern(&m->pool, text, len);
+	return p->cgroup ? 0 : -ENOMEM;
+}
+
 static int on_thread(struct model *m, const struct ev_thread *e)
 {
 	struct mthread *t = model__mthread(m, e->hdr.tid);
@@ -158,6 +170,14 @@ static int on_thread(struct model *m, const struct ev_thread *e)
 	set_tgid(m, t, e->tgid);
 	set_name(m, t, text, ev__text(&e->hdr, text, sizeof(text)));
 	return set_nstid(m, t, e->nstid);
+}
+
+static const char *cgroup_of(const struct model *m, u32 tid)
+{
+	const struct thread *t = model__find_thread(m, tid);
+	const struct process *p = t ? model__find_process(m, t->tgid) : NULL;
+
+	return p ? p->cgroup : NULL;
 }
 
 static int on_fork(struct model *m, const struct ev_fork *e)
@@ -179,6 +199,7 @@ static int on_fork(struct model *m, const struct ev_fork *e)
 		p->parent = e->parent;
 		p->cmdline = NULL; /* of an earlier process with this id */
 		p->cmdline_len = 0;
+		p->cgroup = cgroup_of(m, e->parent);
 	}
 	return 0;
 }
@@ -215,6 +236,8 @@ int threads__event(struct model *m, const struct ev_hdr *rec)
 	switch (rec->kind) {
 	case EV_PROCESS:
 		return on_process(m, (const struct ev_process *)rec);
+	case EV_CGROUP:
+		return on_cgroup(m, rec);
 	case EV_THREAD:
 		return on_thread(m, (const struct ev_thread *)rec);
 	case EV_FORK:

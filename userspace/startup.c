@@ -155,6 +155,35 @@ static int write_process(struct recording_writer *w, u64 ts, u32 tgid)
 	return err;
 }
 
+/* A line of /proc/PID/cgroup is "N:CONTROLLERS:PATH": whether it is of the group that shares out the CPU. */
+static bool shares_cpu(const char *controllers, size_t len)
+{
+	char list[256];
+
+	snprintf(list, sizeof(list), ",%.*s,", (int)min(len, sizeof(list) - 3), controllers);
+	return strstr(list, ",cpu,") != NULL;
+}
+
+static int write_cgroup(struct recording_writer *w, u64 ts, u32 tgid)
+{
+	struct ev_cgroup e = {HDR(EV_CGROUP, ts, tgid)};
+	char path[64], *text, *save, *line, *found = NULL;
+	int err = 0;
+
+	snprintf(path, sizeof(path), "/proc/%u/cgroup", tgid);
+	text = proc__read(path, 4096, NULL);
+	for (line = text ? strtok_r(text, "\n", &save) : NULL; line; line = strtok_r(NULL, "\n", &save)) {
+		char *list = strchr(line, ':'), *group = list ? strchr(list + 1, ':') : NULL;
+
+		if (group && (shares_cpu(list + 1, group - list - 1) || (!found && group == list + 1)))
+			found = group + 1;
+	}
+	if (found)
+		err = append(w, &e, sizeof(e), found);
+	free(text);
+	return err;
+}
+
 /* Calls fn for each entry of a folder whose name is a number. */
 static int each_number(const char *path, int (*fn)(u32 n, void *arg), void *arg)
 {
@@ -188,7 +217,7 @@ static int walk_process(u32 tgid, void *arg)
 {
 	struct task_walk *k = arg;
 	char path[64];
-	int err = write_process(k->w, k->ts, tgid);
+	int err = write_process(k->w, k->ts, tgid) ?: write_cgroup(k->w, k->ts, tgid);
 
 	k->tgid = tgid;
 	snprintf(path, sizeof(path), "/proc/%u/task", tgid);
