@@ -39,7 +39,8 @@ void lock__enter(struct thread_state *st, struct pt_regs *regs, u8 handler)
 	if (bpf_probe_read_user(words, sizeof(words), (void *)addr)) /* 24 bytes may cross into a page not mapped */
 		bpf_probe_read_user(words, sizeof(u32), (void *)addr);
 	st->lock_words = (u32)words[0];
-	st->lock_owners = (u32)words[1] | words[2] << 32;
+	/* of an rwlock readers wait 16 bytes before the writer's id, writers 12 bytes before it, at an odd word */
+	st->lock_owners = (u32)words[1] | (addr & 4 ? words[1] >> 32 : words[2]) << 32;
 	st->waking = 1;
 }
 

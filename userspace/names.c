@@ -57,6 +57,12 @@ static enum lock_kind bitset_kind(const struct model *m, const struct ev_lock_wa
 		*owner = w->owner16 ? model__host_tid(m, w->owner16) : 0;
 		return w->addr & 4 ? LOCK_RWLOCK_WRITER : LOCK_RWLOCK;
 	}
+	if (w->val == 2) {
+		*owner = w->owner ? model__host_tid(m, w->owner) : 0;
+		if (*owner)
+			return LOCK_MUTEX; /* with a timeout */
+		return w->addr & 7 ? LOCK_LOW_LEVEL : LOCK_RWLOCK;
+	}
 	return w->val == 0 ? signal_kind(m, w->addr) : LOCK_OTHER;
 }
 

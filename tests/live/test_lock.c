@@ -48,7 +48,7 @@ static u32 owner_of(const char *kind, const struct ev_lock_wait *w)
 {
 	if (!strcmp(kind, "pi"))
 		return w->word & FUTEX_TID_MASK;
-	return !strcmp(kind, "rwlock-read") ? w->owner16 : w->owner;
+	return !strncmp(kind, "rwlock-", 7) ? w->owner16 : w->owner;
 }
 
 static void right_op(const char *kind, const struct ev_lock_wait *w)
@@ -105,7 +105,7 @@ static void test_every_lock_wait_is_recorded_once_with_word_owner_waker_and_resu
 	record(&l);
 	tid = live__tid(&l, live__num(&l, "thread", 0, 0));
 	n = live__rows(&l, "wait");
-	assert_true(n == 200 + 10 + 6 + 5);
+	assert_true(n == 200 + 10 + 7 + 5);
 	live__each(&l, at, e, EV_LOCK_WAIT)
 	{
 		const struct ev_lock_wait *w = (const void *)e->hdr;

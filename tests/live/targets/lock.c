@@ -82,6 +82,10 @@ static void wait_others(void)
 	pthread_rwlock_rdlock(&rw);
 	end();
 	pthread_rwlock_unlock(&rw);
+	begin("rwlock-writers", (char *)&rw + 12, main_tid, main_tid, 0);
+	pthread_rwlock_wrlock(&rw);
+	end();
+	pthread_rwlock_unlock(&rw);
 	begin("rwlock-write", NULL, 0, main_tid, 0);
 	pthread_rwlock_wrlock(&rw);
 	end();
@@ -176,11 +180,13 @@ static void hold(pthread_mutex_t *m)
 
 static void let_go_of_others(void)
 {
-	pthread_rwlock_wrlock(&rw);
-	grant();
-	until_asleep(SYS_futex);
-	pthread_rwlock_unlock(&rw);
-	until_over();
+	for (int i = 0; i < 2; i++) { /* a reader, a writer */
+		pthread_rwlock_wrlock(&rw);
+		grant();
+		until_asleep(SYS_futex);
+		pthread_rwlock_unlock(&rw);
+		until_over();
+	}
 	pthread_rwlock_rdlock(&rw);
 	grant();
 	until_asleep(SYS_futex);
