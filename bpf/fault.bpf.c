@@ -18,6 +18,8 @@ static __always_inline int begin(unsigned long addr, struct pt_regs *regs, unsig
 	st = thread_state(task);
 	if (!st)
 		return lost(CLASS_FAULT);
+	if (st->copying)
+		return 0; /* the end of its stack: the read gives up, and no fault ends */
 	st->fault_addr = addr;
 	st->fault_ip = REGS_IP(regs);
 	st->fault_flags = flags | (error & PF_PROT ? FAULT_PRESENT : 0) | (error & PF_WRITE ? FAULT_WRITE : 0) |

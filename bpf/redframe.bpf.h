@@ -57,7 +57,7 @@ struct thread_state {
 	u32 stack_window; /* the second that `stacks` counts in */
 	u32 stacks;       /* copied in it */
 	u32 samples;      /* CPU samples so far */
-	u32 zero;
+	u32 copying;      /* its stack, now: faults are ours */
 };
 
 struct ring {

@@ -76,7 +76,9 @@ __noinline int stack__copy(u64 ts, u32 reason)
 	c->rec = (struct ev_stack){HDR(STACK, stack, ts, task->pid), .reason = reason};
 	bpf_probe_read_kernel(c->regs, sizeof(*regs), regs);
 	sp = REGS_SP(regs);
+	st->copying = 1;
 	copy(c, sp & ~(u64)(STACK_PIECE - 1));
+	st->copying = 0;
 	submit(c);
 	__sync_fetch_and_add(&stacks_taken, 1);
 	return 0;

@@ -129,13 +129,29 @@ static const char *attr_text(Dwarf_Die *die, unsigned int name)
 	return dwarf_formstring(dwarf_attr_integrate(die, name, &attr));
 }
 
-static char *function_name(Dwarf_Die *die)
+static bool is_cxx(Dwarf_Die *unit)
 {
+	switch (dwarf_srclang(unit)) {
+	case DW_LANG_C_plus_plus:
+	case DW_LANG_C_plus_plus_03:
+	case DW_LANG_C_plus_plus_11:
+	case DW_LANG_C_plus_plus_14:
+		return true;
+	}
+	return false;
+}
+
+static char *function_name(struct unit *u, struct scope *s)
+{
+	Dwarf_Die *die = &s->die;
 	const char *name = attr_text(die, DW_AT_linkage_name);
 	char *plain = name ? demangle(name) : NULL;
 
 	if (plain)
 		return plain;
+	/* a static function in a namespace: its symbol says in which, its name does not */
+	if (!name && !s->outer && is_cxx(&u->die))
+		return strdup("");
 	name = attr_text(die, DW_AT_name);
 	return strdup(name ?: "");
 }
@@ -192,7 +208,7 @@ static int write_address(struct unit *u, struct recording_writer *w, u64 ts, u32
 		return write_source(w, ts, u->addrs[i], 0, "", file, (u32)line);
 	for (u32 level = 0; scope && level < LEVELS_MAX && !err; level++) {
 		struct scope *s = &u->scopes[scope - 1];
-		char *name = function_name(&s->die);
+		char *name = function_name(u, s);
 
 		if (!name)
 			return -ENOMEM;

@@ -10,6 +10,7 @@ struct unwinder {
 	const struct stack_copy *stack;
 	u64 *addrs;
 	int n;
+	bool unread; /* something that was needed to find the last one's caller was not copied */
 	bool beyond; /* more calls than there is room for, or one that is no code */
 };
 
@@ -49,9 +50,11 @@ static bool read_stack(const struct stack_copy *s, u64 addr, u64 *word)
 
 static bool read_memory(Dwfl *dwfl, Dwarf_Addr addr, Dwarf_Word *word, void *arg)
 {
-	const struct unwinder *u = arg;
+	struct unwinder *u = arg;
+	bool ok = read_stack(u->stack, addr, word);
 
-	return read_stack(u->stack, addr, word);
+	u->unread |= !ok;
+	return ok;
 }
 
 /* ---- libdwfl's view: one process with one thread ---- */
@@ -103,6 +106,7 @@ static int on_frame(Dwfl_Frame *frame, void *arg)
 	Dwarf_Addr pc;
 	bool exact;
 
+	u->unread = false;
 	if (!dwfl_frame_pc(frame, &pc, &exact))
 		return DWARF_CB_ABORT;
 	/* a return address points behind the call: the call itself may be the last instruction of its function */
@@ -115,6 +119,24 @@ static int on_frame(Dwfl_Frame *frame, void *arg)
 	return DWARF_CB_OK;
 }
 
+/* makecontext and its like let a function return to the first instruction of another one, which nothing has called: the
+ * instruction before it is another function's, whose unwinding leads astray. */
+static bool at_begin_of_function(struct unwinder *u, u64 pc)
+{
+	Dwfl_Module *mod = dwfl_addrmodule(u->dwfl, pc);
+	Dwarf_Addr bias, start, end;
+	Dwarf_Frame *frame;
+	Dwarf_CFI *cfi = mod ? dwfl_module_eh_cfi(mod, &bias) : NULL;
+	bool at = false;
+
+	if (!cfi || dwarf_cfi_addrframe(cfi, pc - bias, &frame))
+		return false;
+	if (dwarf_frame_info(frame, &start, &end, NULL) >= 0)
+		at = start == pc - bias;
+	free(frame);
+	return at;
+}
+
 int unwinder__walk(struct unwinder *u, const struct stack_copy *stack, u64 *addrs, bool *truncated)
 {
 	int ended;
@@ -122,8 +144,13 @@ int unwinder__walk(struct unwinder *u, const struct stack_copy *stack, u64 *addr
 	u->stack = stack;
 	u->addrs = addrs;
 	u->n = 0;
-	u->beyond = false;
+	u->unread = u->beyond = false;
 	ended = dwfl_getthread_frames(u->dwfl, THREAD, on_frame, u);
-	*truncated = ended != 0 || u->beyond;
+	/* libdwfl takes a return address that it cannot read for the end */
+	*truncated = ended != 0 || u->unread || u->beyond;
+	if (*truncated && u->n > 1 && u->n < UNWIND_CALLS_MAX && at_begin_of_function(u, addrs[u->n - 1] + 1)) {
+		addrs[u->n - 1]++;
+		*truncated = false;
+	}
 	return u->n;
 }

@@ -7,6 +7,25 @@ TARGET_FLAGS  = $(WARN) -O1 -g -Iprobes
 $(O)/live/test_%: private ALL_CFLAGS += -DLIVE_BUILD='"$(abspath $(O))"'
 $(LIVE_PROGRAMS): | $(LIVE_TARGETS)
 
+# as games are built; then without symbols beside a file that has them, beside one of another build, and static
+CALLS_FLAGS = -std=gnu11 -D_GNU_SOURCE $(WARN) -O2 -g -fomit-frame-pointer -fno-ipa-icf
+$(O)/live/targets/calls $(O)/live/targets/calls_static: tests/live/targets/calls.c tests/live/targets/target.h
+	@mkdir -p $(@D)
+	$(CC) $(CALLS_FLAGS) $(if $(findstring static,$@),-static) -o $@ $< -lpthread
+$(O)/live/targets/calls_cxx: tests/live/targets/calls_cxx.cc tests/live/targets/target.h
+	@mkdir -p $(@D)
+	$(CXX) -Wall -Wextra -O2 -g -fomit-frame-pointer -o $@ $<
+$(O)/live/targets/stripped/calls: $(O)/live/targets/calls
+	@mkdir -p $(@D)
+	objcopy --only-keep-debug $< $@.debug
+	cd $(@D) && objcopy --strip-all --add-gnu-debuglink=calls.debug $(abspath $<) calls
+$(O)/live/targets/stale/calls: $(O)/live/targets/calls $(O)/live/targets/stripped/calls
+	@mkdir -p $(@D)
+	cp $(O)/live/targets/stripped/calls $@
+	objcopy --only-keep-debug $(O)/live/targets/calls_cxx $@.debug
+$(O)/live/targets/stale/calls: $(O)/live/targets/calls_cxx
+$(O)/live/test_stacks: | $(addprefix $(O)/live/targets/,calls_static stripped/calls stale/calls)
+
 $(O)/live/targets/plugin.so: tests/live/targets/plugin.c
 	@mkdir -p $(@D)
 	$(CC) $(TARGET_FLAGS) -shared -fPIC -o $@ $<

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Call chains: each that a program went through is recorded exactly, however the program was built. */
+#include "live.h"
+#include "maps.h"
+#include "where.h"
+
+struct chain {
+	char text[4096]; /* of the target's own functions, innermost first, with '<' between them */
+	char target[64];
+	u32 n;
+};
+
+static bool add(const struct where_step *s, void *arg)
+{
+	struct chain *c = arg;
+	size_t len = strlen(c->text);
+	char name[256];
+
+	if (!s->map || !s->map->path || strcmp(path__base(s->map->path), c->target))
+		return false;
+	where__name(s, name, sizeof(name));
+	if (!strncmp(name, "_start", 6) || !strncmp(name, "__libc_start", 12))
+		return false;
+	/* a static program has the C library's functions too: without lines */
+	if (strstr(c->target, "static") && !*s->file && strncmp(name, "leaf_", 5))
+		return false;
+	if (len < sizeof(c->text) - sizeof(name) - 2)
+		snprintf(c->text + len, sizeof(c->text) - len, "%s%s", c->n ? "<" : "", name);
+	c->n++;
+	return false;
+}
+
+static struct chain chain_of(const struct live *l, u32 id, const char *target)
+{
+	struct chain c = {};
+
+	snprintf(c.target, sizeof(c.target), "%s", target);
+	where__each(l->model, id, add, &c);
+	return c;
+}
+
+static bool is_truncated(const struct live *l, u32 id)
+{
+	const struct call *c = model__call(l->model, id);
+
+	while (c && c->caller)
+		c = model__call(l->model, c->caller);
+	assert_non_null(c);
+	return c->flags & CALL_TRUNCATED;
+}
+
+/* the one STACK for a wait between begin and end */
+static const struct ev_stack *stack_between(const struct live *l, u64 begin, u64 end)
+{
+	const struct ev_stack *found = NULL;
+	const struct live_event *e;
+
+	live__each(l, at, e, EV_STACK)
+	{
+		const struct ev_stack *s = (const struct ev_stack *)e->hdr;
+
+		if (s->reason != STACK_WAIT || e->hdr->ts < begin || e->hdr->ts > end)
+			continue;
+		assert_null(found);
+		found = s;
+	}
+	return found;
+}
+
+static u32 chain_at(const struct live *l, size_t i, char *name, size_t size)
+{
+	const struct ev_stack *s;
+
+	live__word(l, "chain", i, 0, name, size);
+	s = stack_between(l, (u64)live__num(l, "chain", i, 1), (u64)live__num(l, "chain", i, 2));
+	if (!s || !s->chain)
+		fail_msg("%s: no call chain was recorded", name);
+	return s->chain;
+}
+
+static void same_chain(const struct live *l, size_t i, const char *target)
+{
+	char name[64], want[1024];
+	u32 id = chain_at(l, i, name, sizeof(name));
+	struct chain c = chain_of(l, id, target);
+
+	live__word(l, "chain", i, 3, want, sizeof(want));
+	if (!strcmp(name, "deep")) {
+		if (!is_truncated(l, id))
+			fail_msg("not marked truncated: %u calls: %.200s", c.n, c.text);
+		assert_int_equal(strncmp(c.text, "nap<deep<deep<", 14), 0);
+		assert_null(strstr(c.text, "main"));
+		return;
+	}
+	if (strcmp(c.text, want))
+		fail_msg("%s of %s: the chain is\n%s\nand was recorded as\n%s", name, target, want, c.text);
+	if (is_truncated(l, id))
+		fail_msg("%s of %s is marked truncated", name, target);
+}
+
+static void same_fault_chain(const struct live *l, size_t i, const char *target)
+{
+	u64 addr = (u64)live__num(l, "fault", i, 1), ts = 0;
+	const struct live_event *e;
+	char want[256];
+
+	live__word(l, "fault", i, 2, want, sizeof(want));
+	live__each(l, at, e, EV_FAULT) if (((const struct ev_fault *)e->hdr)->addr == addr) ts = e->hdr->ts;
+	assert_true(ts);
+	live__each(l, at2, e, EV_STACK)
+	{
+		struct chain c;
+
+		if (e->hdr->ts != ts)
+			continue;
+		c = chain_of(l, ((const struct ev_stack *)e->hdr)->chain, target);
+		if (strcmp(c.text, want))
+			fail_msg("the chain is\n%s\nand was recorded as\n%s", want, c.text);
+		return;
+	}
+	fail_msg("no call chain for the fault of %s", want);
+}
+
+static void record(struct live *l, const char *target)
+{
+	live__init(l);
+	live__start(l, target, l->dir, NULL);
+	live__record(l, "--frame", "none", "--events", "syscall,fault,file,lock", NULL);
+	live__run(l);
+	assert_true(live__rows(l, "chain") > 0);
+}
+
+static void all_chains(const char *target)
+{
+	struct live l;
+
+	record(&l, target);
+	for (size_t i = 0; i < live__rows(&l, "chain"); i++)
+		same_chain(&l, i, path__base(target));
+	for (size_t i = 0; i < live__rows(&l, "fault"); i++)
+		same_fault_chain(&l, i, path__base(target));
+	live__free(&l);
+}
+
+static void test_optimised_code_without_frame_pointers(void **state)
+{
+	all_chains("calls");
+}
+
+static void test_a_stripped_program_with_a_debug_file(void **state)
+{
+	all_chains("stripped/calls");
+}
+
+static void test_a_static_program(void **state)
+{
+	all_chains("calls_static");
+}
+
+static void test_cxx_templates_virtual_calls_and_unwinding(void **state)
+{
+	all_chains("calls_cxx");
+}
+
+/* The addresses are right all the same; the names would be those of another build. */
+static void test_a_debug_file_of_another_build_is_refused(void **state)
+{
+	struct live l;
+	char name[64];
+
+	record(&l, "stale/calls");
+	for (size_t i = 0; i < live__rows(&l, "chain"); i++) {
+		struct chain c = chain_of(&l, chain_at(&l, i, name, sizeof(name)), "calls");
+
+		if (strncmp(c.text, "calls+0x", 8) || strstr(c.text, "nap") || strstr(c.text, "main"))
+			fail_msg("%s: %s", name, c.text);
+	}
+	live__free(&l);
+}
+
+static void test_without_stacks_there_is_none_in_the_recording(void **state)
+{
+	struct live l;
+
+	live__init(&l);
+	live__start(&l, "calls", l.dir, NULL);
+	live__record(&l, "--frame", "none", "--events", "syscall", "--stack", "0", NULL);
+	live__run(&l);
+	assert_int_equal(live__count(&l, EV_STACK), 0);
+	assert_int_equal(live__count(&l, EV_CALL), 0);
+	live__free(&l);
+}
+
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(test_optimised_code_without_frame_pointers),
+	cmocka_unit_test(test_a_stripped_program_with_a_debug_file),
+	cmocka_unit_test(test_a_static_program),
+	cmocka_unit_test(test_cxx_templates_virtual_calls_and_unwinding),
+	cmocka_unit_test(test_a_debug_file_of_another_build_is_refused),
+	cmocka_unit_test(test_without_stacks_there_is_none_in_the_recording),
+};
+LIVE_MAIN(tests)
