@@ -273,6 +273,11 @@ static u32 add_cpu_wait(const struct tree *tree, struct node *n, const struct pi
 	return tally__top(&here, NULL);
 }
 
+static u64 sampled_code(const struct tree *tree, const struct sample *s)
+{
+	return s->kernel && timeline__in_probe(tree->t, tree->m, s->ip) ? CODE_PROBE : code__at(tree->m, s->ip);
+}
+
 static int add_hit(struct tree *tree, u32 node, u64 code, u32 chain)
 {
 	if (tree->n_hits == tree->cap_hits) {
@@ -313,7 +318,7 @@ static int add_samples(struct tree *tree, u32 parent, const struct line *l, cons
 
 		if (s->ts >= p->end)
 			break;
-		if (add_hit(tree, code, code__at(tree->m, s->ip), s->chain))
+		if (add_hit(tree, code, sampled_code(tree, s), s->chain))
 			return -ENOMEM;
 		n->samples++;
 	}

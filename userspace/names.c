@@ -166,12 +166,16 @@ bool code__name(const struct model *m, u64 code, char *buf, size_t size)
 
 	if (code == CODE_NO_FILE)
 		return snprintf(buf, size, "code made at run time"), true;
+	if (code == CODE_PROBE)
+		return snprintf(buf, size, "redframe's own probes"), true;
 	if (!code || function__name(m, code, buf, size))
 		return code;
 	base = base ? base + 1 : path;
 	utf8__sanitize(buf, size, base, strlen(base));
 	return *base;
 }
+
+#define KTHREADD 2u /* the parent of all threads of the kernel */
 
 void thread__name(const struct model *m, u32 tid, char *buf, size_t size)
 {
@@ -185,7 +189,9 @@ void thread__name(const struct model *m, u32 tid, char *buf, size_t size)
 	if (!t || t->game || !t->tgid)
 		return;
 	p = model__find_process(m, t->tgid);
-	if (p && !strcmp(p->name, buf))
+	if (p && (p->tgid == KTHREADD || p->parent == KTHREADD))
+		snprintf(buf, size, "kernel thread %s", p->name);
+	else if (p && !strcmp(p->name, buf))
 		snprintf(buf, size, "process %s", p->name);
 	else if (p && p->name[0])
 		snprintf(buf + strlen(buf), size - strlen(buf), ", process %s", p->name);

@@ -49,6 +49,7 @@ bool function__name(const struct model *m, u64 ip, char *buf, size_t size);
 /* What code counts as one: where the function begins, else the mapping of the file; CODE_NO_FILE of all code that no
  * file is behind, as a JIT makes it. */
 #define CODE_NO_FILE 1u
+#define CODE_PROBE   2u /* redframe's own probes, at the game's cost */
 u64 code__at(const struct model *m, u64 ip);
 /* the name of what code__at gave; false: it has none */
 bool code__name(const struct model *m, u64 code, char *buf, size_t size);

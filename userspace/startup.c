@@ -276,6 +276,11 @@ int startup__sites(struct recording_writer *w, u64 ts, const struct site_list *l
 	for (int i = first; i < l->n && !err; i++) {
 		snprintf(key, sizeof(key), "probe.%d", i);
 		err = meta__info(w, ts, key, "%s", l->sites[i].label);
+		/* by inode and file offset: samples there are the probe's own cost */
+		snprintf(key, sizeof(key), "probe.%d.at", i);
+		if (!err)
+			err = meta__info(w, ts, key, "%llu+%llu", (unsigned long long)l->files[l->sites[i].file].ino,
+				(unsigned long long)l->sites[i].offset);
 	}
 	return err;
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "events_desc.h"
 #include "timeline.h"
 
 #define DEAD_SWEEP   256u  /* so many ended threads are looked through at once */
@@ -446,6 +448,31 @@ static void learn_rate(struct timeline *t, const struct model *m)
 	t->sample_ns = hz && hz <= NSEC_PER_SEC ? NSEC_PER_SEC / hz : 0;
 }
 
+/* "probe.3.at=INODE+OFFSET" */
+static void learn_probe(struct timeline *t, const struct ev_hdr *rec)
+{
+	char text[256];
+	unsigned long long ino, offset;
+
+	ev__text(rec, text, sizeof(text));
+	if (t->n_probes < TIMELINE_PROBES && sscanf(text, "probe.%*u.at=%llu+%llu", &ino, &offset) == 2)
+		t->probes[t->n_probes++] = (struct probed){ino, offset};
+}
+
+/* the trap is at the instruction or, once taken, behind its first byte; a nop5 becomes a call of five bytes */
+#define PROBE_BYTES 5u
+
+bool timeline__in_probe(const struct timeline *t, const struct model *m, u64 ip)
+{
+	const struct mapping *map = t->n_probes ? model__mapping(m, ip) : NULL;
+	u64 offset = map ? ip - map->start + map->offset : 0;
+
+	for (u32 i = 0; map && i < t->n_probes; i++)
+		if (t->probes[i].ino == map->ino && offset - t->probes[i].offset <= PROBE_BYTES)
+			return true;
+	return false;
+}
+
 static void trim_all(struct timeline *t)
 {
 	for (u32 i = 0; i < t->n_slots; i++)
@@ -489,6 +516,7 @@ int timeline__event(struct timeline *t, struct model *m, const struct ev_hdr *re
 		break;
 	case EV_INFO:
 		learn_rate(t, m);
+		learn_probe(t, rec);
 		err = 0;
 		break;
 	case EV_LOST:

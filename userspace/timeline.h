@@ -105,6 +105,12 @@ struct completion {
 	u8 op;
 };
 
+/* An instruction that redframe has a probe on. */
+struct probed {
+	u64 ino, offset; /* in its file */
+};
+
+#define TIMELINE_PROBES   128u  /* more are not known as such */
 #define TIMELINE_URING    128u  /* the latest completions */
 #define TIMELINE_CONDVARS 1024u /* a power of 2; more are not remembered */
 
@@ -115,7 +121,9 @@ struct timeline {
 	u32 n_cpus;
 	struct fifo losses; /* disjoint, in order */
 	struct intern names;
-	u64 condvars[TIMELINE_CONDVARS];        /* addresses that are condition variables for certain, a hash table */
+	u64 condvars[TIMELINE_CONDVARS]; /* addresses that are condition variables for certain, a hash table */
+	struct probed probes[TIMELINE_PROBES];
+	u32 n_probes;
 	struct completion done[TIMELINE_URING]; /* a ring */
 	u64 n_done;
 	size_t bytes, limit;
@@ -138,6 +146,9 @@ struct line *timeline__line(const struct timeline *t, u32 tid);      /* NULL: no
 const struct fifo *timeline__cpu(const struct timeline *t, u32 cpu); /* of struct slot; NULL: none */
 /* whether a CPU other than `cpu` was idle for most of [start, end) */
 bool timeline__idle_elsewhere(const struct timeline *t, u32 cpu, u64 start, u64 end);
+
+/* whether a thread that entered the kernel at ip did so in a probe of redframe */
+bool timeline__in_probe(const struct timeline *t, const struct model *m, u64 ip);
 
 /* timeline_spans.c: the span, sample, allocation that a record is. False: it is none. */
 bool span__from(struct span *s, struct timeline *t, const struct model *m, const struct ev_hdr *rec);

@@ -57,6 +57,23 @@ static void test_block_and_wakeup_make_one_stretch(void **state)
 	fed__free(&f);
 }
 
+static void test_the_cost_of_a_probe_is_told_by_its_place_in_the_file(void **state)
+{
+	struct fed f;
+
+	feed(&f, "0 0 0 info text=\"game.tgid=100\"\n"
+		 "0 0 0 info text=\"probe.0.at=7+4660\"\n" /* 0x1234 */
+		 "0 100 0 map start=0x10000 end=0x20000 offset=0x1000 ino=7 prot=READ|EXEC path=\"/lib/libc.so.6\"\n"
+		 "0 100 0 map start=0x20000 end=0x30000 offset=0x1000 ino=8 prot=READ|EXEC path=\"/lib/other.so\"\n");
+	assert_false(timeline__in_probe(&f.t, f.m, 0x10233));
+	assert_true(timeline__in_probe(&f.t, f.m, 0x10234));
+	assert_true(timeline__in_probe(&f.t, f.m, 0x10235));
+	assert_false(timeline__in_probe(&f.t, f.m, 0x1023a));
+	assert_false(timeline__in_probe(&f.t, f.m, 0x20234));
+	assert_false(timeline__in_probe(&f.t, f.m, 0x40000));
+	fed__free(&f);
+}
+
 static void test_preempted_thread_is_runnable_at_once(void **state)
 {
 	struct fed f;
@@ -248,6 +265,7 @@ static void test_late_record_takes_its_place(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_the_cost_of_a_probe_is_told_by_its_place_in_the_file),
 		cmocka_unit_test(test_block_and_wakeup_make_one_stretch),
 		cmocka_unit_test(test_preempted_thread_is_runnable_at_once),
 		cmocka_unit_test(test_waker_in_an_interrupt_is_no_waker),
