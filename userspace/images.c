@@ -59,6 +59,8 @@ int images__refresh(struct images *im, u32 tgid)
 	for (int i = 0; i < maps.n && !err; i++) {
 		const struct map *m = &maps.v[i];
 
+		if (!strcmp(m->path, "[vdso]"))
+			im->vdso = m->start;
 		if (m->ino && m->prot & PROT_EXEC && !known(im, &maps, m))
 			err = add(im, &maps, m, tgid);
 	}

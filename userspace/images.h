@@ -22,6 +22,7 @@ struct image {
 struct images {
 	struct image *v;
 	int n;
+	u64 vdso;   /* where the kernel's own code for games is mapped; 0: not seen */
 	u32 beyond; /* files that did not fit */
 };
 

@@ -4,6 +4,8 @@
 #include <gelf.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "maps.h"
@@ -51,6 +53,20 @@ static void report(Dwfl *dwfl, const struct image *im)
 		close(fd);
 }
 
+/* The kernel maps the same image into every process: ours is the game's, if that is a 64-bit one. */
+static void report_vdso(Dwfl *dwfl, u64 start)
+{
+	const GElf_Ehdr *own = (const GElf_Ehdr *)getauxval(AT_SYSINFO_EHDR);
+	size_t size = own ? own->e_shoff + (size_t)own->e_shnum * own->e_shentsize : 0;
+	int fd = own ? memfd_create("vdso", MFD_CLOEXEC) : -1;
+
+	if (fd < 0)
+		return;
+	/* linked to address 0: what to add is where it is */
+	if (write(fd, own, size) != (ssize_t)size || !dwfl_report_elf(dwfl, "[vdso]", "[vdso]", fd, start, true))
+		close(fd);
+}
+
 Dwfl *modules__open(const struct images *images)
 {
 	Dwfl *dwfl = dwfl_begin(&callbacks);
@@ -60,6 +76,8 @@ Dwfl *modules__open(const struct images *images)
 	dwfl_report_begin(dwfl);
 	for (int i = 0; i < images->n; i++)
 		report(dwfl, &images->v[i]);
+	if (images->vdso)
+		report_vdso(dwfl, images->vdso);
 	dwfl_report_end(dwfl, NULL, NULL);
 	return dwfl;
 }
