@@ -6,7 +6,6 @@
  * Game and redframe run under SCHED_RR where that is allowed: what is judged is the analysis, not how busy the machine
  * is. What the machine takes nevertheless is told apart (judge.h).
  */
-#include <math.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -106,8 +105,8 @@ static void test_every_hitch_behind_a_render_thread_is_explained_as_it_was(void 
 	check_hitches("pipeline");
 }
 
-/* Time that the machine took: other processes, interrupts; also of a thread that was waited for. And sleep beyond the
- * usual: the game asks for its next deadline only, and what comes later is a timer's doing. */
+/* Time that the machine took: other processes, interrupts, timers that came late; also of a thread that was waited
+ * for. */
 static double machine_ms(const struct json *rows)
 {
 	double ms = 0;
@@ -119,7 +118,7 @@ static double machine_ms(const struct json *rows)
 		if (!strcmp(cause, "cpu_wait") || !strcmp(cause, "interrupt"))
 			ms += json__number(r, "ms");
 		else if (!strcmp(cause, "sleep"))
-			ms += fmax(json__number(r, "excess_ms"), 0);
+			ms += json__number(r, "late_ms");
 		else
 			ms += machine_ms(json__get(r, "because"));
 	}
