@@ -12,6 +12,7 @@
 #include "log.h"
 #include "probe.h"
 #include "record.h"
+#include "symbolize_verb.h"
 
 static const struct {
 	const char *name;
@@ -22,6 +23,7 @@ static const struct {
 	{"explain", verb__explain, "RECORDING                           say why frames were slow"},
 	{"export", verb__export, "RECORDING -o OUT                    write .pftrace, .json or .txt"},
 	{"info", verb__info, "RECORDING                           what is in it: game, clock, kinds, counts, losses"},
+	{"symbolize", verb__symbolize, "RECORDING --path DIR -o FILE        names from unstripped files, by build-id"},
 	{"probe", verb__probe, "[-p PID | -n NAME | PATH]           what can be hooked, and what record would choose"},
 	{"doctor", verb__doctor, "                                    can this machine trace? and what to do if not"},
 };
@@ -30,7 +32,7 @@ static int usage(FILE *to)
 {
 	fprintf(to, "redframe %s: why was this frame slow?\n\n", REDFRAME_VERSION);
 	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
-		fprintf(to, "  redframe %-8s %s\n", verbs[i].name, verbs[i].about);
+		fprintf(to, "  redframe %-9s %s\n", verbs[i].name, verbs[i].about);
 	fprintf(to, "\nEach has --help. A first try: redframe record -n GAME -d 10\n");
 	return to == stdout ? EXIT_OK : EXIT_USAGE;
 }

@@ -50,6 +50,7 @@ struct call {
 /* What the debug information says of an address: level 0 is the innermost of the functions inlined there. Not
  * sanitised. */
 struct source {
+	u64 ts; /* of its record */
 	u64 addr;
 	u32 line; /* 0: not known */
 	u32 level;

@@ -60,7 +60,7 @@ int calls__source(struct model *m, const struct ev_source *rec)
 {
 	char text[EV_MAX_BYTES];
 	size_t len = ev__text(&rec->hdr, text, sizeof(text)), name = strlen(text);
-	struct source s = {.addr = rec->addr, .line = rec->line, .level = rec->level}, *bigger;
+	struct source s = {.ts = rec->hdr.ts, .addr = rec->addr, .line = rec->line, .level = rec->level}, *bigger;
 	const char *kept;
 
 	if (m->n_sources == m->cap_sources) {
@@ -86,18 +86,34 @@ static int by_place(const void *a, const void *b)
 
 	if (x->addr != y->addr)
 		return x->addr < y->addr ? -1 : 1;
+	if (x->ts != y->ts)
+		return x->ts > y->ts ? -1 : 1;
 	return (x->level > y->level) - (x->level < y->level);
+}
+
+/* Of an address that was looked up twice, the later time counts. */
+static void sort_sources(struct model *m)
+{
+	u32 kept = 0;
+
+	qsort(m->sources, m->n_sources, sizeof(*m->sources), by_place);
+	for (u32 i = 0; i < m->n_sources; i++) {
+		const struct source *last = kept ? &m->sources[kept - 1] : NULL, *s = &m->sources[i];
+
+		if (!last || last->addr != s->addr || (last->ts == s->ts && last->level != s->level))
+			m->sources[kept++] = *s;
+	}
+	m->n_sources = kept;
+	m->sources_sorted = true;
 }
 
 u32 model__sources(const struct model *m, u64 addr, const struct source **out)
 {
-	struct model *own = (struct model *)m; /* the order is no part of what the model says */
-	u32 lo = 0, hi = m->n_sources, n = 0;
+	u32 lo = 0, hi, n = 0;
 
-	if (!m->sources_sorted && hi) {
-		qsort(own->sources, hi, sizeof(*own->sources), by_place);
-		own->sources_sorted = true;
-	}
+	if (!m->sources_sorted && m->n_sources)
+		sort_sources((struct model *)m); /* the order is no part of what the model says */
+	hi = m->n_sources;
 	while (lo < hi) {
 		u32 mid = lo + (hi - lo) / 2;
 

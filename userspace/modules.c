@@ -10,6 +10,7 @@
 
 #include "maps.h"
 #include "modules.h"
+#include "recording.h"
 
 static const Dwfl_Callbacks callbacks = {
 	.find_elf = dwfl_linux_proc_find_elf,
@@ -80,4 +81,41 @@ Dwfl *modules__open(const struct images *images)
 		report_vdso(dwfl, images->vdso);
 	dwfl_report_end(dwfl, NULL, NULL);
 	return dwfl;
+}
+
+struct writing {
+	struct recording_writer *w;
+	u64 ts;
+	int err;
+};
+
+static int write_image(Dwfl_Module *mod, void **user, const char *name, Dwarf_Addr start, void *arg)
+{
+	struct writing *to = arg;
+	struct ev_image e = {.hdr = {.ts = to->ts, .kind = EV_IMAGE}, .start = start};
+	const unsigned char *id = NULL;
+	Dwarf_Addr end = 0, bias = 0, vaddr;
+	const char *path = NULL;
+	char text[1024];
+	int n, at = 0;
+
+	dwfl_module_getelf(mod, &bias); /* reads the file, without which there is no build-id */
+	n = dwfl_module_build_id(mod, &id, &vaddr);
+	dwfl_module_info(mod, NULL, NULL, &end, NULL, NULL, &path, NULL);
+	e.end = end;
+	e.bias = bias;
+	for (int i = 0; i < n && i < 64; i++)
+		at += snprintf(text + at, sizeof(text) - (size_t)at, "%02x", id[i]);
+	text[at++] = 0;
+	at += snprintf(text + at, sizeof(text) - (size_t)at, "%.800s", path ?: name ?: "");
+	to->err = recording__append_text(to->w, &e, sizeof(e), text, (size_t)at);
+	return to->err ? DWARF_CB_ABORT : DWARF_CB_OK;
+}
+
+int modules__write(struct recording_writer *w, Dwfl *dwfl, u64 ts)
+{
+	struct writing to = {.w = w, .ts = ts};
+
+	dwfl_getmodules(dwfl, write_image, &to, 0);
+	return to.err;
 }

@@ -15,7 +15,7 @@ struct record_options {
 	char **command; /* -- CMD ARGS…, NULL-terminated; NULL: none */
 	bool wait, newest;
 	const char *output;
-	bool force, no_trace;
+	bool force, no_trace, no_symbols;
 	double seconds;
 	u64 frames;
 	const char *budget, *frame, *events, *alloc_word;

@@ -22,6 +22,7 @@ static const struct option_row rows[] = {
 		"default NAME-DATE-TIME.redframe; x.pftrace writes only the trace"),
 	ROW("force", 'f', OPT_FLAG, force, NULL, "overwrite FILE"),
 	ROW("no-trace", 0, OPT_FLAG, no_trace, NULL, "leave out the .pftrace"),
+	ROW("no-symbols", 0, OPT_FLAG, no_symbols, NULL, "no names of functions in the recording: only build-ids"),
 	ROW("duration", 'd', OPT_SECONDS, seconds, "SECONDS", "stop after this time"),
 	ROW("frames", 0, OPT_UINT, frames, "N", "stop after N frames"),
 	ROW("budget", 0, OPT_TEXT, budget, "MS|NNfps|auto", "what a frame may take; default auto"),

@@ -81,6 +81,8 @@ void session__name_code(struct session *s)
 	}
 	if (s->drain.stacks)
 		unwind_stacks(s, dwfl, ts);
-	name_addresses(s, dwfl, ts);
+	modules__write(&s->out, dwfl, ts); /* its error stays in s->out */
+	if (!s->o->no_symbols)
+		name_addresses(s, dwfl, ts);
 	dwfl_end(dwfl);
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Call chains: each that a program went through is recorded exactly, however the program was built. */
+#include <stdlib.h>
+
 #include "live.h"
 #include "maps.h"
 #include "where.h"
@@ -191,12 +193,51 @@ static void test_without_stacks_there_is_none_in_the_recording(void **state)
 	live__free(&l);
 }
 
+/* The recording is of the stripped program; the names come from the unstripped one, elsewhere, by build-id. */
+static void test_symbolize_adds_the_names_later(void **state)
+{
+	char named[160], dir[128],
+		*argv[] = {(char *)live__program(), "symbolize", NULL, "--path", dir, "-o", named, NULL};
+	char *cp[] = {"cp", NULL, dir, NULL}, *mkdir[] = {"mkdir", dir, NULL};
+	struct live l;
+	int status;
+
+	live__init(&l);
+	live__start(&l, "stale/calls", l.dir, NULL);
+	live__record(&l, "--frame", "none", "--events", "syscall", "--no-symbols", NULL);
+	live__run(&l);
+	assert_int_equal(live__count(&l, EV_SYMBOL) + live__count(&l, EV_SOURCE), 0);
+	assert_true(live__count(&l, EV_IMAGE) > 1);
+	snprintf(dir, sizeof(dir), "%s/unstripped", l.dir);
+	snprintf(named, sizeof(named), "%s/named.redframe", l.dir);
+	free(live__output(&l, &status, mkdir));
+	assert_int_equal(status, 0);
+	cp[1] = (char *)live__target_path("calls");
+	free(live__output(&l, &status, cp));
+	assert_int_equal(status, 0);
+	argv[2] = l.recording;
+	free(live__output(&l, &status, argv));
+	assert_int_equal(status, 0);
+	for (size_t i = 0; i < l.n; i++) {
+		free((void *)l.ev[i].hdr);
+		free((void *)l.ev[i].path);
+		free((void *)l.ev[i].arg);
+	}
+	l.n = 0;
+	model__free(l.model);
+	live__load_from(&l, named);
+	for (size_t i = 0; i < live__rows(&l, "chain"); i++)
+		same_chain(&l, i, "calls");
+	live__free(&l);
+}
+
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_optimised_code_without_frame_pointers),
 	cmocka_unit_test(test_a_stripped_program_with_a_debug_file),
 	cmocka_unit_test(test_a_static_program),
 	cmocka_unit_test(test_cxx_templates_virtual_calls_and_unwinding),
 	cmocka_unit_test(test_a_debug_file_of_another_build_is_refused),
+	cmocka_unit_test(test_symbolize_adds_the_names_later),
 	cmocka_unit_test(test_without_stacks_there_is_none_in_the_recording),
 };
 LIVE_MAIN(tests)
