@@ -24,26 +24,26 @@ void session__open_stacks(struct session *s)
 static void tell_stacks(struct session *s, const struct calls_result *r)
 {
 	u64 skipped[STACK_SKIPS], taken = capture__stacks(s->capture, skipped), all = s->stacks.dropped;
-	u64 ts = clock_boot_ns();
+	u64 ts = clock_boot_ns(), no_room = s->stacks.dropped + r->beyond, unwound = r->stacks - r->failed, without;
 
 	for (int i = 0; i < STACK_SKIPS; i++)
 		all += skipped[i];
 	meta__info(&s->out, ts, "stacks.taken", "%llu", (unsigned long long)taken);
-	meta__info(&s->out, ts, "stacks.unwound", "%llu", (unsigned long long)(r->stacks - r->failed));
+	meta__info(&s->out, ts, "stacks.unwound", "%llu", (unsigned long long)unwound);
 	meta__info(&s->out, ts, "stacks.truncated", "%llu", (unsigned long long)r->truncated);
 	meta__info(&s->out, ts, "stacks.skipped", "%llu", (unsigned long long)all);
 	log_debug("%llu stacks: %u calls, %llu truncated, %llu skipped, unwound in %.0f ms",
 		(unsigned long long)r->stacks, r->calls, (unsigned long long)r->truncated, (unsigned long long)all,
 		r->ns / 1e6);
-	if (!all && !r->beyond)
+	without = all + r->beyond;
+	if (!without)
 		return;
 	session__note(s, 0, CLASS_META,
 		"%llu events have no call chain: over a thread's budget of %u a second %llu, over the game's of %u "
 		"%llu, the ring was half full %llu, no room %llu",
-		(unsigned long long)(all + r->beyond), CAPTURE_STACKS_PER_THREAD,
-		(unsigned long long)skipped[STACK_SKIP_THREAD], CAPTURE_STACKS_PER_SECOND,
-		(unsigned long long)skipped[STACK_SKIP_GAME], (unsigned long long)skipped[STACK_SKIP_RING],
-		(unsigned long long)(s->stacks.dropped + r->beyond));
+		(unsigned long long)without, CAPTURE_STACKS_PER_THREAD, (unsigned long long)skipped[STACK_SKIP_THREAD],
+		CAPTURE_STACKS_PER_SECOND, (unsigned long long)skipped[STACK_SKIP_GAME],
+		(unsigned long long)skipped[STACK_SKIP_RING], (unsigned long long)no_room);
 }
 
 static void unwind_stacks(struct session *s, Dwfl *dwfl, u64 ts)

@@ -67,15 +67,15 @@ bool where__each(const struct model *m, u32 chain, bool (*fn)(const struct where
 void where__name(const struct where_step *s, char *buf, size_t size)
 {
 	const char *path = s->map && s->map->path ? s->map->path : "";
+	unsigned long long offset = s->map ? s->addr - s->map->start + s->map->offset : s->addr;
 	char raw[512];
 
 	if (*s->function)
 		snprintf(raw, sizeof(raw), "%s", s->function);
 	else if (*path)
-		snprintf(raw, sizeof(raw), "%.400s+0x%llx", path__base(path),
-			(unsigned long long)(s->addr - s->map->start + s->map->offset));
+		snprintf(raw, sizeof(raw), "%.400s+0x%llx", path__base(path), offset);
 	else
-		snprintf(raw, sizeof(raw), "0x%llx", (unsigned long long)s->addr);
+		snprintf(raw, sizeof(raw), "0x%llx", offset);
 	utf8__sanitize(buf, size, raw, strlen(raw));
 }
 
