@@ -14,3 +14,5 @@ struct alloc_calls alloc_calls[LOST_CPUS] = {};
 struct ring events SEC(".maps");
 struct threads threads SEC(".maps");
 struct probes probes SEC(".maps");
+struct games games SEC(".maps");
+__u32 game_tgid = 0, game_only = 0;

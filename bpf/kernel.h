@@ -112,6 +112,10 @@ struct upid {
 	int nr;
 };
 
+struct signal_struct {
+	int nr_threads;
+};
+
 struct pid {
 	unsigned int level;
 	struct upid numbers[1];
@@ -130,6 +134,7 @@ struct task_struct {
 	struct files_struct *files;
 	struct task_io_accounting ioac;
 	struct pid *thread_pid;
+	struct signal_struct *signal;
 };
 
 /* v5.14 2f064a59a1: task->state became __state */

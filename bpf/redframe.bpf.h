@@ -73,9 +73,31 @@ struct threads {
 extern struct ring events SEC(".maps");
 extern struct threads threads SEC(".maps");
 
+/* With opt.follow: the processes that are recorded. Userspace begins the list, and their children join it. */
+struct games {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1); /* userspace sets it */
+	__type(key, u32);
+	__type(value, u8);
+};
+extern struct games games SEC(".maps");
+/* With opt.follow, as userspace finds out: the game among them, and whether only that is recorded from here on. */
+extern __u32 game_tgid, game_only;
+
 static __always_inline bool traced(struct task_struct *task)
 {
-	return (u32)task->tgid == opt.tgid;
+	u32 tgid = task->tgid, only;
+
+	if (!opt.follow)
+		return tgid == opt.tgid;
+	only = game_only;
+	return only ? tgid == only : bpf_map_lookup_elem(&games, &tgid) != NULL;
+}
+
+/* Of the game itself, not of another process that is recorded beside it: its addresses mean something. */
+static __always_inline bool is_game(struct task_struct *task)
+{
+	return !opt.follow || (u32)task->tgid == game_tgid;
 }
 
 static __always_inline struct thread_state *thread_state(struct task_struct *task)

@@ -118,13 +118,30 @@ static __always_inline u32 nstid_of(struct task_struct *task)
 	return nr;
 }
 
+#define CLONE_THREAD 0x10000
+
+/* A new process joins those that are recorded, or takes the number of one that was. */
+static __always_inline void follow(struct task_struct *child, struct task_struct *parent)
+{
+	u32 tgid = child->tgid;
+	u8 yes = 1;
+
+	if (!traced(parent))
+		bpf_map_delete_elem(&games, &tgid);
+	else if (bpf_map_update_elem(&games, &tgid, &yes, BPF_ANY))
+		lost(CLASS_SCHED);
+}
+
 SEC("?tp_btf/task_newtask")
 int sched__newtask(u64 *ctx)
 {
 	struct task_struct *task = (void *)ctx[0];
 	struct task_struct *parent = bpf_get_current_task_btf();
-	struct ev_fork *e = reserve(fork);
+	struct ev_fork *e;
 
+	if (opt.follow && !(ctx[1] & CLONE_THREAD))
+		follow(task, parent);
+	e = reserve(fork);
 	if (!e)
 		return lost(CLASS_SCHED);
 	*e = (struct ev_fork){
@@ -161,8 +178,12 @@ SEC("?tp_btf/sched_process_exit")
 int sched__exit(u64 *ctx)
 {
 	struct task_struct *task = (void *)ctx[0];
-	struct ev_exit *e = reserve(exit);
+	u32 tgid = task->tgid;
+	struct ev_exit *e;
 
+	if (opt.follow && task->signal->nr_threads <= 1)
+		bpf_map_delete_elem(&games, &tgid);
+	e = reserve(exit);
 	if (!e)
 		return lost(CLASS_SCHED);
 	*e = (struct ev_exit){

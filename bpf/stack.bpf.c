@@ -68,7 +68,7 @@ __noinline int stack__copy(u64 ts, u32 reason)
 	struct stack_copy *c;
 	u64 sp;
 
-	if (!st || over_budget(st, ts, reason))
+	if (!st || !is_game(task) || over_budget(st, ts, reason))
 		return 0;
 	c = bpf_ringbuf_reserve(&events, sizeof(*c) + STACK_ROOM, 0);
 	if (!c)

@@ -145,11 +145,11 @@ static u64 what_key(const struct piece *p)
 	return s->kind == EV_SYSCALL ? s->sys : 0;
 }
 
-static bool is_game(const struct model *m, u32 tid)
+static bool is_recorded(const struct model *m, u32 tid)
 {
 	const struct thread *t = model__find_thread(m, tid);
 
-	return t && t->game;
+	return t && t->recorded;
 }
 
 /* Whom a thread waits for: who held the lock, else who woke it. */
@@ -174,7 +174,7 @@ static u32 other_thread(const struct tree *tree, const struct piece *p, u32 self
 	case CAUSE_SLEEP:
 		break;
 	default: /* the kernel's own workers complete I/O; a thread of the game held a lock of the address space */
-		who = is_game(tree->m, waker) || p->cause == CAUSE_UNEXPLAINED ? waker : 0;
+		who = is_recorded(tree->m, waker) || p->cause == CAUSE_UNEXPLAINED ? waker : 0;
 	}
 	return who == self ? 0 : who;
 }
@@ -411,7 +411,7 @@ static int account_piece(struct tree *tree, u32 parent, const struct line *l, u3
 		return 0;
 	}
 	add_piece(n, p);
-	n->foreign = !is_game(tree->m, tid);
+	n->foreign = !is_recorded(tree->m, tid);
 	tree->lost |= !depth && p->lost;
 	if (tree->detail && p->cause == CAUSE_CPU_WAIT && p->off)
 		had = add_cpu_wait(tree, n, p);

@@ -97,6 +97,8 @@ static bool wanted(const struct capture *c, const char *name, enum ev_class clas
 {
 	if (!strncmp(name, "syscall__", 9))
 		return needs_syscalls(&c->o);
+	if (c->o.follow && (!strcmp(name, "sched__newtask") || !strcmp(name, "sched__exit")))
+		return true;
 	if (!strcmp(name, "sched__waking") && c->o.on[CLASS_LOCK]) /* who woke a waiter */
 		return true;
 	if (class == CLASS_IRQ && (c->o.on[CLASS_SCHED] || c->o.on[CLASS_LOCK])) /* whether a wakeup is anyone's */
@@ -160,6 +162,7 @@ static void fill_options(struct capture *c)
 	struct btf *btf = btf__load_vmlinux_btf();
 
 	ro->opt.tgid = c->o.tgid;
+	ro->opt.follow = c->o.follow;
 	ro->opt.sched = c->o.on[CLASS_SCHED];
 	ro->opt.fault = c->o.on[CLASS_FAULT];
 	ro->opt.lock = c->o.on[CLASS_LOCK];
@@ -218,6 +221,8 @@ static int open_skeleton(struct capture *c)
 	err = bpf_map__set_max_entries(c->skel->maps.events, c->o.ring_bytes);
 	if (!err)
 		err = bpf_map__set_max_entries(c->skel->maps.probes, PROBE_MAX);
+	if (!err && c->o.follow)
+		err = bpf_map__set_max_entries(c->skel->maps.games, FOLLOW_MAX);
 	return err;
 }
 
@@ -275,6 +280,20 @@ int capture__load(struct capture **out, const struct capture_options *o, capture
 	}
 	*out = c;
 	return 0;
+}
+
+int capture__follow(struct capture *c, u32 tgid)
+{
+	u8 yes = 1;
+
+	return bpf_map__update_elem(c->skel->maps.games, &tgid, sizeof(tgid), &yes, sizeof(yes), BPF_ANY);
+}
+
+void capture__game(struct capture *c, u32 tgid, bool only)
+{
+	c->o.tgid = tgid;
+	c->skel->bss->game_tgid = tgid;
+	__atomic_store_n(&c->skel->bss->game_only, only ? tgid : 0, __ATOMIC_RELAXED);
 }
 
 void capture__free(struct capture *c)

@@ -11,6 +11,7 @@ struct site_list;
 
 struct capture_options {
 	u32 tgid;
+	bool follow; /* the children of what is recorded as well, until capture__game says otherwise */
 	bool on[CLASS_COUNT];
 	u64 alloc_min;      /* bytes: smaller allocations are summed; 0: each is recorded */
 	u64 syscall_min_ns; /* other system calls shorter than this are not recorded */
@@ -43,6 +44,11 @@ int capture__attach_sites(struct capture *c, const struct site_list *sites, int 
 void capture__detach_sites(struct capture *c, u8 what); /* enum probe_what */
 void capture__detach(struct capture *c);                /* records that are in the ring stay there */
 void capture__free(struct capture *c);
+
+/* With follow: records this process too. */
+int capture__follow(struct capture *c, u32 tgid);
+/* With follow: which of them is the game, whose sites come next; and whether only that is recorded from here on. */
+void capture__game(struct capture *c, u32 tgid, bool only);
 
 int capture__ring_fd(const struct capture *c);
 /* lost since load, by class and CPU */

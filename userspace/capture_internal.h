@@ -12,6 +12,7 @@
 #include "redframe.skel.h"
 
 #define MAX_PROGRAMS 64
+#define FOLLOW_MAX   16384 /* processes that are recorded at once */
 
 struct program {
 	const char *name;

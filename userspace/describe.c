@@ -63,7 +63,7 @@ static const char *lock_name(struct arena *a, const struct model *m, const struc
 {
 	char name[300];
 
-	if (s->lock == LOCK_MANY)
+	if (s->lock == LOCK_MANY || s->foreign)
 		return lock__word(s->lock);
 	lock__name(m, s->lock, s->addr, name, sizeof(name));
 	return arena__text(a, name);

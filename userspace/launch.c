@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -62,6 +63,8 @@ int launch__prepare(struct launch *l, char **argv)
 	pid_t pid;
 
 	*l = (struct launch){.go = -1, .error = -1};
+	/* what a launcher leaves behind becomes ours, and so is found */
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (pipe2(go, O_CLOEXEC) || pipe2(error, O_CLOEXEC))
 		goto fail;
 	pid = fork();
@@ -104,6 +107,21 @@ bool launch__ended(struct launch *l)
 	if (!l->ended && l->tgid && waitpid(l->tgid, &l->status, WNOHANG) == (pid_t)l->tgid)
 		l->ended = true;
 	return l->ended;
+}
+
+void launch__reap(struct launch *l)
+{
+	siginfo_t si;
+
+	for (;;) {
+		si.si_pid = 0;
+		if (waitid(P_ALL, 0, &si, WEXITED | WNOHANG | WNOWAIT) || !si.si_pid)
+			return;
+		if ((u32)si.si_pid != l->tgid)
+			waitpid(si.si_pid, NULL, 0);
+		else if (!launch__ended(l))
+			return;
+	}
 }
 
 const char *launch__outcome(const struct launch *l, char *buf, size_t size)

@@ -21,6 +21,8 @@ int launch__prepare(struct launch *l, char **argv);
 int launch__go(struct launch *l);
 /* Reaps it if it has ended. */
 bool launch__ended(struct launch *l);
+/* Reaps whatever has ended of CMD and of what it started and left behind. */
+void launch__reap(struct launch *l);
 /* "exited with 3", "was killed by SIGSEGV" */
 const char *launch__outcome(const struct launch *l, char *buf, size_t size);
 /* Ends a child that never ran, and closes what is open. A running one is left alone. */

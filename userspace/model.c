@@ -38,6 +38,7 @@ void model__free(struct model *m)
 	free_values(&m->processes);
 	free_values(&m->streams);
 	table__free(&m->nstids);
+	table__free(&m->children);
 	table__free(&m->files);
 	table__free(&m->locks);
 	table__free(&m->infos);
@@ -69,6 +70,9 @@ static int info(struct model *m, const struct ev_hdr *rec)
 	err = table__put(&m->infos, key__of(text, strlen(text)), (void *)kept);
 	if (!err && !strcmp(text, "game.tgid"))
 		err = threads__game(m, (u32)strtoul(eq + 1, NULL, 10));
+	m->follows |= !strcmp(text, "session.children");
+	if (!err && !strncmp(text, "child.", 6))
+		err = threads__child(m, (u32)strtoul(text + 6, NULL, 10));
 	return err;
 }
 

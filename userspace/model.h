@@ -16,6 +16,7 @@ struct thread {
 	u32 nstid;     /* its id in its own pid namespace; tid where not known */
 	char name[64]; /* valid UTF-8 */
 	bool game;     /* of the recorded process */
+	bool recorded; /* of that, or of a child that was recorded beside it */
 	bool exited;
 	u64 born; /* ts of the FORK; 0: it was there before */
 };

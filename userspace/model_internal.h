@@ -61,6 +61,8 @@ struct model {
 	struct table threads;   /* tid → struct mthread */
 	struct table nstids;    /* of the game: its own tid → struct mthread */
 	struct table processes; /* tgid → struct process */
+	struct table children;  /* tgid of a recorded child → the model: any value */
+	bool follows;           /* children of recorded processes are recorded */
 	struct table files;     /* ino, dev → path */
 	struct table locks;     /* address → name */
 	struct table infos;     /* key → "key\0value" */
@@ -96,6 +98,7 @@ struct model {
 /* each 0 or -ENOMEM */
 int threads__event(struct model *m, const struct ev_hdr *rec); /* PROCESS THREAD FORK EXEC EXIT RENAME */
 int threads__game(struct model *m, u32 tgid);
+int threads__child(struct model *m, u32 tgid);
 int files__path(struct model *m, const struct ev_path *rec);
 int files__path_arg(struct model *m, const struct ev_hdr *rec);
 void files__path_arg_used(struct model *m); /* it belonged to the record before */

@@ -109,6 +109,16 @@ static void set_tgid(struct model *m, struct mthread *t, u32 tgid)
 	if (tgid)
 		t->t.tgid = tgid;
 	t->t.game = t->t.tgid && t->t.tgid == m->game;
+	t->t.recorded = t->t.game || (t->t.tgid && table__get(&m->children, key__int(t->t.tgid)));
+}
+
+int threads__child(struct model *m, u32 tgid)
+{
+	int err = m->children.n < MAX_THREADS ? table__put(&m->children, key__int(tgid), m) : 0;
+
+	for (u32 i = 0; i < m->threads.n && !err; i++)
+		set_tgid(m, m->threads.entries[i].value, 0);
+	return err;
 }
 
 /* the game's own id for a thread, where it differs from the host's */
@@ -183,10 +193,13 @@ static const char *cgroup_of(const struct model *m, u32 tid)
 static int on_fork(struct model *m, const struct ev_fork *e)
 {
 	struct mthread *t = model__mthread(m, e->hdr.tid);
+	const struct thread *parent = m->follows ? model__find_thread(m, e->parent) : NULL;
 	struct process *p;
 
 	if (t == &m->unknown)
 		return 0;
+	if (parent && parent->recorded && e->tgid == e->hdr.tid && e->tgid != m->game && threads__child(m, e->tgid))
+		return -ENOMEM;
 	t->t = (struct thread){.tid = e->hdr.tid, .nstid = e->hdr.tid, .born = e->hdr.ts};
 	if (t->path_arg)
 		t->path_arg[0] = '\0';

@@ -79,34 +79,42 @@ static void say_file_meta(struct what *w, const struct model *m, const struct ev
 	say_file(w, m, e->dev, e->ino, e->mode, e->fd);
 }
 
-static void say_addr(struct what *w, const struct model *m, u64 addr)
+/* of a child of the game: its addresses are no names of ours */
+static bool is_foreign(const struct model *m, u32 tid)
 {
-	const struct symbol *s = model__symbol(m, addr);
+	const struct thread *t = model__find_thread(m, tid);
+
+	return t && t->recorded && !t->game;
+}
+
+static void say_addr(struct what *w, const struct model *m, u32 tid, u64 addr)
+{
+	const struct symbol *s = is_foreign(m, tid) ? NULL : model__symbol(m, addr);
 	const struct mapping *map;
 
 	if (s) {
 		say(w, "%s", s->name);
 		return;
 	}
-	map = model__mapping(m, addr);
+	map = is_foreign(m, tid) ? NULL : model__mapping(m, addr);
 	say(w, "0x%llx", (unsigned long long)addr);
 	if (map && map->path[0])
 		say(w, " in %s", map->path);
 }
 
-static void say_lock(struct what *w, const struct model *m, u64 addr)
+static void say_lock(struct what *w, const struct model *m, u32 tid, u64 addr)
 {
-	const char *name = model__lock_name(m, addr);
+	const char *name = is_foreign(m, tid) ? NULL : model__lock_name(m, addr);
 
 	if (name)
 		say(w, "%s", name);
 	else
-		say_addr(w, m, addr);
+		say_addr(w, m, tid, addr);
 }
 
 static void say_fault(struct what *w, const struct model *m, const struct ev_fault *e)
 {
-	const struct mapping *map = model__mapping(m, e->addr);
+	const struct mapping *map = is_foreign(m, e->hdr.tid) ? NULL : model__mapping(m, e->addr);
 
 	if (!map)
 		say(w, "0x%llx", (unsigned long long)e->addr);
@@ -166,7 +174,7 @@ static void say_alloc(struct what *w, const struct model *m, const struct ev_hdr
 	say_bytes(w, e->size);
 	if (e->caller) {
 		say(w, " in ");
-		say_addr(w, m, e->caller);
+		say_addr(w, m, e->hdr.tid, e->caller);
 	}
 }
 
@@ -301,10 +309,10 @@ static void say_meta(struct what *w, const struct model *m, const struct ev_hdr 
 		say_frame(w, (const struct ev_frame *)rec);
 		break;
 	case EV_LOCK_WAIT:
-		say_lock(w, m, ((const struct ev_lock_wait *)rec)->addr);
+		say_lock(w, m, rec->tid, ((const struct ev_lock_wait *)rec)->addr);
 		break;
 	case EV_SAMPLE:
-		say_addr(w, m, ((const struct ev_sample *)rec)->ip);
+		say_addr(w, m, rec->tid, ((const struct ev_sample *)rec)->ip);
 		break;
 	case EV_IRQ:
 		if (((const struct ev_irq *)rec)->irq == IRQ_TIMER)

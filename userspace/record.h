@@ -14,6 +14,7 @@ struct record_options {
 	const char *name;
 	char **command; /* -- CMD ARGS…, NULL-terminated; NULL: none */
 	bool wait, newest;
+	bool children;
 	const char *output;
 	bool force, no_trace, no_symbols;
 	double seconds;

@@ -18,6 +18,7 @@ static const struct option_row rows[] = {
 	ROW("name", 'n', OPT_TEXT, name, "NAME", "the game by its process, program or .exe name"),
 	ROW("wait", 0, OPT_FLAG, wait, NULL, "with -n: wait until it starts"),
 	ROW("newest", 0, OPT_FLAG, newest, NULL, "with -n: of several take the newest"),
+	ROW("children", 0, OPT_FLAG, children, NULL, "record the processes that it starts as well"),
 	ROW("output", 'o', OPT_TEXT, output, "FILE",
 		"default NAME-DATE-TIME.redframe; x.pftrace writes only the trace"),
 	ROW("force", 'f', OPT_FLAG, force, NULL, "overwrite FILE"),

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "family.h"
 #include "maps.h"
 #include "objects.h"
 #include "scout.h"
@@ -15,7 +18,8 @@
 #define LOOK_EVERY_US  50000 /* a library's probes come within 100 ms of its mapping */
 #define AGAIN_FIRST_MS 1000  /* without a reason: at first, and then ever more rarely */
 #define AGAIN_LAST_MS  8000
-#define DEVICE_LOOKS   5 /* after a vkCreateDevice, which takes its time: after 50, 100, 200, … ms */
+#define FAMILY_MS      250 /* between looks for new descendants */
+#define DEVICE_LOOKS   5   /* after a vkCreateDevice, which takes its time: after 50, 100, 200, … ms */
 
 /* Counts the game's calls of vkCreateDevice. */
 struct device_watch {
@@ -28,6 +32,15 @@ struct device_watch {
 	u64 step;
 };
 
+/* A descendant that was looked at. What it may present through is counted until it does. */
+struct relative {
+	u32 tgid;
+	u64 seen; /* hash of the files that it mapped then */
+	bool watched;
+	struct trial trial;
+	struct site_list sites;
+};
+
 struct scout {
 	pthread_t thread;
 	pthread_mutex_t lock;
@@ -36,8 +49,12 @@ struct scout {
 	bool found;
 	bool stop, settled;
 	u64 seen; /* hash of the files mapped */
+	struct relative family[FAMILY_MAX];
+	int n_family;
 	struct device_watch devices;
 	u64 again, again_step; /* ms */
+	bool by_time;          /* it looks because time has passed, not because something is new */
+	u64 family_next;       /* ms */
 };
 
 static u64 now_ms(void)
@@ -111,17 +128,99 @@ static bool device_is_due(struct device_watch *d)
 
 /* ---- looking ---- */
 
+static bool has_frames(struct scout_find *f, u32 tgid, const char *spec)
+{
+	f->tgid = tgid;
+	f->why[0] = 0;
+	return sites__frame(&f->sites, tgid, spec, f->source, sizeof(f->source), f->why, sizeof(f->why)) > 0;
+}
+
+static void unwatch(struct relative *r)
+{
+	if (r->watched)
+		trial__close(&r->trial);
+	sites__free(&r->sites);
+	r->watched = false;
+}
+
+static void watch(struct relative *r, struct site_list *sites)
+{
+	unwatch(r);
+	r->sites = *sites;
+	*sites = (struct site_list){0};
+	if (trial__open(&r->trial, r->tgid))
+		return;
+	r->watched = trial__add(&r->trial, &r->sites) >= 0;
+	if (!r->watched)
+		trial__close(&r->trial);
+}
+
+/* NULL: there are too many of them. */
+static struct relative *relative(struct scout *s, u32 tgid)
+{
+	for (int i = 0; i < s->n_family; i++)
+		if (s->family[i].tgid == tgid)
+			return &s->family[i];
+	for (int i = 0; i < s->n_family; i++)
+		if (kill((pid_t)s->family[i].tgid, 0) && errno == ESRCH) {
+			unwatch(&s->family[i]);
+			s->family[i] = (struct relative){.tgid = tgid};
+			return &s->family[i];
+		}
+	if (s->n_family == FAMILY_MAX)
+		return NULL;
+	s->family[s->n_family] = (struct relative){.tgid = tgid};
+	return &s->family[s->n_family++];
+}
+
+/* A launcher starts the game: it is the one that is seen to present. */
+static void look_among_family(struct scout *s, struct scout_find *f, bool again)
+{
+	struct scout_find k = {0};
+	u32 tgids[FAMILY_MAX];
+	int n = family__list(s->want.family, tgids, FAMILY_MAX);
+
+	for (int i = 0; i < n && !__atomic_load_n(&s->stop, __ATOMIC_RELAXED); i++) {
+		struct relative *r = tgids[i] == s->want.tgid ? NULL : relative(s, tgids[i]);
+		u64 h = r ? hash_of_files(tgids[i]) : 0;
+		bool fires = r && r->watched && trial__count(&r->trial, 0);
+
+		if (!h || (h == r->seen && !again && !fires))
+			continue;
+		r->seen = h;
+		if (has_frames(&k, tgids[i], s->want.frame) && (fires || !k.sites.unsure)) {
+			sites__free(&f->sites);
+			*f = k;
+			return;
+		}
+		if (k.sites.n)
+			watch(r, &k.sites);
+		sites__free(&k.sites);
+	}
+}
+
 static void look_for_frames(struct scout *s, struct scout_find *f)
 {
 	const struct scout_want *w = &s->want;
+	bool found;
 
 	if (!w->frame && !w->vulkan)
 		return;
-	if (sites__frame(&f->sites, w->tgid, w->frame ?: "vulkan", f->source, sizeof(f->source), f->why,
-		    sizeof(f->why)) <= 0)
-		return;
-	f->frame = w->frame;
-	f->more_frames = !w->frame;
+	found = has_frames(f, w->tgid, w->frame ?: "vulkan");
+	if (w->frame && w->family && (!found || f->sites.unsure)) {
+		look_among_family(s, f, s->by_time);
+		found |= f->tgid != w->tgid;
+	}
+	f->frame = found && w->frame;
+	f->more_frames = found && !w->frame;
+}
+
+static void hand_over(struct scout *s, const struct scout_find *f)
+{
+	pthread_mutex_lock(&s->lock);
+	s->find = *f;
+	s->found = true;
+	pthread_mutex_unlock(&s->lock);
 }
 
 static void look(struct scout *s)
@@ -130,6 +229,12 @@ static void look(struct scout *s)
 	char why[512];
 
 	look_for_frames(s, &f);
+	if (!f.tgid)
+		f.tgid = s->want.tgid;
+	if (f.tgid != s->want.tgid) {
+		hand_over(s, &f); /* whoever records begins anew with that process */
+		return;
+	}
 	f.markers = s->want.markers && sites__markers(&f.sites, s->want.tgid, why, sizeof(why)) > 0;
 	f.allocs = s->want.allocs && sites__alloc(&f.sites, s->want.tgid, s->want.frees, why, sizeof(why)) > 0;
 	if (!f.sites.n) {
@@ -144,10 +249,7 @@ static void look(struct scout *s)
 	}
 	s->want.markers &= !f.markers;
 	s->want.allocs &= !f.allocs;
-	pthread_mutex_lock(&s->lock);
-	s->find = f;
-	s->found = true;
-	pthread_mutex_unlock(&s->lock);
+	hand_over(s, &f);
 }
 
 static bool waiting(struct scout *s)
@@ -172,17 +274,45 @@ static bool again_is_due(struct scout *s)
 	return true;
 }
 
+static bool family_is_due(struct scout *s)
+{
+	u64 now = now_ms();
+
+	bool fires = false;
+
+	for (int i = 0; i < s->n_family && !fires; i++)
+		fires = s->family[i].watched && trial__count(&s->family[i].trial, 0);
+	if (!s->want.family || !s->want.frame || (!fires && now < s->family_next))
+		return false;
+	s->family_next = now + FAMILY_MS;
+	return true;
+}
+
+/* Descendants that are new, or have mapped something; the target itself is as it was. */
+static void look_at_family(struct scout *s)
+{
+	struct scout_find f = {0};
+
+	look_among_family(s, &f, false);
+	f.frame = f.sites.n;
+	if (f.frame)
+		hand_over(s, &f);
+}
+
 static bool is_due(struct scout *s)
 {
 	u64 h = hash_of_files(s->want.tgid);
-	bool due = h && h != s->seen;
+	bool due = h && (h != s->seen || s->want.now);
+
+	s->want.now &= !h;
 
 	if (due && (s->want.frame || s->want.vulkan))
 		watch_devices(s);
 	if (h)
 		s->seen = h;
 	due |= device_is_due(&s->devices);
-	return due | again_is_due(s);
+	s->by_time = again_is_due(s);
+	return due | s->by_time;
 }
 
 static bool wants_nothing(struct scout *s)
@@ -205,11 +335,15 @@ static void *run(void *arg)
 		}
 		if (!waiting(s) && is_due(s))
 			look(s);
+		else if (!waiting(s) && family_is_due(s))
+			look_at_family(s);
 		if (wants_nothing(s))
 			break;
 		usleep(LOOK_EVERY_US);
 	}
 	unwatch_devices(&s->devices);
+	for (int i = 0; i < s->n_family; i++)
+		unwatch(&s->family[i]);
 	return NULL;
 }
 

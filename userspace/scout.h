@@ -11,6 +11,8 @@
 
 struct scout_want {
 	u32 tgid;
+	u32 family;        /* look for frames among the descendants of this process as well; 0: no */
+	bool now;          /* what is mapped already has not been looked at */
 	const char *frame; /* SPEC to look for; NULL: found already */
 	bool unsure;       /* one was found, but it has not fired: look whether another does */
 	bool vulkan;       /* the frame source is Vulkan: devices made later present as well */
@@ -19,6 +21,7 @@ struct scout_want {
 };
 
 struct scout_find {
+	u32 tgid;                    /* of the process that it is about: maybe a descendant */
 	struct site_list sites;      /* the caller frees it; may hold sites that are known already */
 	bool frame, markers, allocs; /* what was found among it */
 	bool more_frames;            /* further sites of the same source */

@@ -103,6 +103,7 @@ static int load(struct session *s)
 	const struct record_options *o = s->o;
 	struct capture_options c = {
 		.tgid = s->target.tgid,
+		.follow = o->children || o->command,
 		.alloc_min = o->alloc == ALLOC_ALL ? 0 : ALLOC_LARGE_BYTES,
 		.syscall_min_ns = CAPTURE_SYSCALL_MIN_NS,
 		.sample_hz = o->sample_hz,
@@ -111,7 +112,7 @@ static int load(struct session *s)
 	};
 
 	memcpy(c.on, o->on, sizeof(c.on));
-	return capture__load(&s->capture, &c, capture_note, s);
+	return capture__load(&s->capture, &c, capture_note, s) ?: session__begin_family(s);
 }
 
 static void write_options(struct session *s, u64 ts)
@@ -148,6 +149,7 @@ static void write_startup(struct session *s)
 	startup__machine(&s->out, ts);
 	startup__game(&s->out, ts, &s->target);
 	write_options(s, ts);
+	session__tell_family(s, ts);
 	meta__info(&s->out, ts, "frame.source", "%s", s->source[0] ? s->source : "none");
 	startup__tasks(&s->out, ts, s->target.tgid);
 	startup__maps(&s->out, ts, s->target.tgid);
@@ -159,6 +161,7 @@ static int launch(struct session *s)
 {
 	int err = s->launch.tgid ? launch__go(&s->launch) : 0;
 	u32 tgid = s->target.tgid;
+	struct target t;
 	char why[256];
 	u64 ts;
 
@@ -170,11 +173,12 @@ static int launch(struct session *s)
 		return EXIT_OK;
 	/* until now it was a copy of us */
 	ts = clock_boot_ns();
-	target__close(&s->target);
-	if (target__by_pid(&s->target, tgid, why, sizeof(why))) {
-		log_err("%s ended at once: %s", s->o->command[0], why);
-		return EXIT_NO_TARGET;
+	if (target__by_pid(&t, tgid, why, sizeof(why))) {
+		log_debug("%s ended at once: %s", s->o->command[0], why);
+		return EXIT_OK; /* its pidfd says so, and what it has started may go on */
 	}
+	target__close(&s->target);
+	s->target = t;
 	startup__game(&s->out, ts, &s->target);
 	images__free(&s->images);
 	images__refresh(&s->images, tgid);
@@ -215,7 +219,7 @@ int session__attach(struct session *s, int fd)
 		log_err("%s (%u) ended while redframe attached", s->target.name, s->target.tgid);
 		return EXIT_NO_TARGET;
 	}
-	session__start_scout(s);
+	session__start_scout(s, false);
 	return launch(s);
 }
 
@@ -287,7 +291,7 @@ static enum session_end wait_a_little(struct session *s)
 		return END_NOT_YET;
 	if (fds[0].revents && interrupted(s))
 		return END_SIGNAL;
-	return fds[1].revents ? END_GAME : END_NOT_YET;
+	return fds[1].revents && !session__outlives_target(s, clock_boot_ns()) ? END_GAME : END_NOT_YET;
 }
 
 void session__run(struct session *s)
@@ -308,6 +312,9 @@ void session__run(struct session *s)
 		if (ts - tenth >= 100 * NSEC_PER_MSEC) {
 			tenth = ts;
 			session__take_finds(s);
+			session__tend_family(s);
+			if (s->end == END_NOT_YET && s->alone_since && !session__outlives_target(s, ts))
+				s->end = END_GAME;
 			session__guard_allocs(s, ts);
 			progress__show(s);
 		}

@@ -19,6 +19,8 @@ struct scout;
 
 enum session_end { END_NOT_YET, END_DURATION, END_FRAMES, END_SIGNAL, END_GAME, END_ERROR };
 
+#define SETTLED_MARKS 8 /* after which the frame source is no guess any more */
+
 struct session {
 	const struct record_options *o;
 	struct target target;
@@ -38,6 +40,8 @@ struct session {
 	int signal_fd;
 	u32 notes;
 	u64 cpu_before, cpu_ns; /* of redframe itself: when recording began, and spent while it ran */
+	u64 alone_since;        /* CMD has ended, and what it left behind may become the game; 0: no */
+	bool only_game;         /* of CMD and its children only the game is recorded from here on */
 	bool allocs_shed;
 	u64 alloc_calls_before; /* for the guard */
 	u64 alloc_checked;
@@ -59,7 +63,16 @@ void session__name_code(struct session *s);
 
 /* userspace/session_sites.c: the probes; each says what it could not do */
 void session__find_sites(struct session *s);
-void session__start_scout(struct session *s);
+void session__start_scout(struct session *s, bool now);
+/* userspace/session_family.c: CMD's children, or the game's: who is recorded, and which of them is the game */
+int session__begin_family(struct session *s);
+void session__tell_family(struct session *s, u64 ts);
+/* the process that presents frames is another one than was thought */
+int session__retarget(struct session *s, u32 tgid);
+/* CMD's family: whether the recording goes on after the target's end; and what is to be done now and then */
+bool session__outlives_target(struct session *s, u64 ts);
+void session__tend_family(struct session *s);
+void session__leave_sites(struct session *s, u8 what); /* enum probe_what */
 void session__take_finds(struct session *s);
 void session__guard_allocs(struct session *s, u64 ts);
 

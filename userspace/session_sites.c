@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "capture.h"
 #include "log.h"
@@ -43,11 +44,13 @@ static bool is_vulkan(const char *source)
 	return !strncmp(source, "vulkan:", 7);
 }
 
-void session__start_scout(struct session *s)
+void session__start_scout(struct session *s, bool now)
 {
 	const struct record_options *o = s->o;
 	struct scout_want want = {
 		.tgid = s->target.tgid,
+		.family = o->command ? (u32)getpid() : 0,
+		.now = now,
 		.frame = (s->have_frames && !s->sites.unsure) || !strcmp(o->frame, "none") ? NULL : o->frame,
 		.unsure = s->have_frames,
 		.vulkan = s->have_frames && is_vulkan(s->source),
@@ -57,8 +60,8 @@ void session__start_scout(struct session *s)
 	};
 
 	for (int i = 0; i < s->sites.n; i++)
-		want.markers &=
-			s->sites.sites[i].desc.what < PROBE_SCENE || s->sites.sites[i].desc.what > PROBE_MESSAGE;
+		want.markers &= s->sites.sites[i].gone || s->sites.sites[i].desc.what < PROBE_SCENE ||
+				s->sites.sites[i].desc.what > PROBE_MESSAGE;
 	s->scout = scout__start(&want);
 }
 
@@ -122,13 +125,18 @@ static int adopt(struct session *s, struct site_list *found)
 	return 0;
 }
 
+void session__leave_sites(struct session *s, u8 what)
+{
+	capture__detach_sites(s->capture, what);
+	for (int i = 0; i < s->sites.n; i++)
+		s->sites.sites[i].gone |= s->sites.sites[i].desc.what == what;
+}
+
 /* The source that was guessed at has never fired, and another is likelier by now. */
 static void leave_frame_source(struct session *s)
 {
 	session__note(s, 1, CLASS_FRAME, "%s was taken for the frame source, but has not been called", s->source);
-	capture__detach_sites(s->capture, PROBE_FRAME);
-	for (int i = 0; i < s->sites.n; i++)
-		s->sites.sites[i].gone |= s->sites.sites[i].desc.what == PROBE_FRAME;
+	session__leave_sites(s, PROBE_FRAME);
 	s->have_frames = false;
 }
 
@@ -157,8 +165,6 @@ static void attach_finds(struct session *s, struct scout_find *f, u64 ts)
 		log_info("frames: also %s (from %.1f s on)", s->sites.sites[first].label, (ts - s->start) / 1e9);
 }
 
-#define SETTLED_MARKS 8
-
 void session__take_finds(struct session *s)
 {
 	bool same;
@@ -172,14 +178,22 @@ void session__take_finds(struct session *s)
 	if (!scout__take(s->scout, &f))
 		return;
 	ts = clock_boot_ns();
+	if (f.tgid != s->target.tgid && session__retarget(s, f.tgid)) {
+		sites__free(&f.sites); /* it has ended already */
+		return;
+	}
 	same = !strcmp(f.source, s->source);
 	if (f.frame && s->have_frames && !same && !s->drain.marks)
 		leave_frame_source(s);
 	drop_sites(s, &f.sites, f.frame && s->have_frames && !same);
 	attach_finds(s, &f, ts);
-	if (f.frame)
+	if (f.frame) {
+		s->sites.unsure = f.sites.unsure;
 		take_frame_source(s, &f, ts);
+	}
 	sites__free(&f.sites);
+	if (!s->scout)
+		session__start_scout(s, true); /* of another process now */
 }
 
 #define GUARD_NS            (3 * NSEC_PER_SEC)

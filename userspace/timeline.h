@@ -55,7 +55,7 @@ struct span {
 	u64 offset;      /* SYSCALL: how much later than asked a sleep ended */
 	u64 bytes, cold; /* RECLAIM: pages in bytes */
 	u32 chain;       /* CALL id; 0: none */
-	u32 zero;
+	u32 foreign;     /* 1: of a child of the game: addresses are not those of the game's symbols and mappings */
 };
 
 struct sample {

@@ -17,9 +17,10 @@ static void from_fault(struct span *s, struct timeline *t, const struct model *m
 {
 	s->blocked = s->running = CAUSE_PAGE_FAULT;
 	s->addr = e->addr;
-	s->ip = e->ip;
+	s->ip = s->foreign ? 0 : e->ip;
 	s->flags = e->flags;
-	s->what = intern__id(&t->names, mapping__name(model__mapping(m, e->addr)));
+	s->what =
+		intern__id(&t->names, s->foreign ? "memory of its process" : mapping__name(model__mapping(m, e->addr)));
 }
 
 static u64 *condvar_slot(struct timeline *t, u64 addr)
@@ -52,7 +53,7 @@ static void from_lock_wait(struct span *s, struct timeline *t, const struct mode
 		s->owner = 0;
 	s->waker = e->waker;
 	s->addr = e->addr;
-	s->ip = e->ip;
+	s->ip = s->foreign ? 0 : e->ip;
 	s->ret = e->ret;
 	s->flags = e->words;
 }
@@ -140,6 +141,13 @@ static void from_interrupt(struct span *s, u32 number)
 	s->flags = number;
 }
 
+static bool is_foreign(const struct model *m, u32 tid)
+{
+	const struct thread *t = model__find_thread(m, tid);
+
+	return t && t->tgid && !t->game;
+}
+
 bool span__from(struct span *s, struct timeline *t, const struct model *m, const struct ev_hdr *rec)
 {
 	/* the duration is the first field of every record that has one */
@@ -149,6 +157,7 @@ bool span__from(struct span *s, struct timeline *t, const struct model *m, const
 		return false;
 	memset(s, 0, sizeof(*s));
 	s->kind = rec->kind;
+	s->foreign = is_foreign(m, rec->tid);
 	s->chain = model__chain(m, rec);
 	s->end = rec->ts;
 	s->start = rec->ts - min(dur, rec->ts);
