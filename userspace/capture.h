@@ -42,7 +42,8 @@ int capture__load(struct capture **out, const struct capture_options *o, capture
 int capture__attach(struct capture *c);
 int capture__attach_sites(struct capture *c, const struct site_list *sites, int first);
 void capture__detach_sites(struct capture *c, u8 what); /* enum probe_what */
-void capture__detach(struct capture *c);                /* records that are in the ring stay there */
+int capture__attach_sites_again(struct capture *c, const struct site_list *sites, u8 what);
+void capture__detach(struct capture *c); /* records that are in the ring stay there */
 void capture__free(struct capture *c);
 
 /* With follow: records this process too. */

@@ -191,17 +191,27 @@ static int attach_file(struct capture *c, const struct site_list *l, int first, 
 	return attach_batch(c, b, l) ?: err;
 }
 
-int capture__attach_sites(struct capture *c, const struct site_list *l, int first)
+static int attach_sites(struct capture *c, const struct site_list *l, int first, int from, int to)
 {
 	u64 *room = calloc(3 * max(l->n, 1), sizeof(u64));
 	struct batch b = {.offsets = room, .semaphores = room + l->n, .cookies = room + 2 * l->n};
 	int err = room ? 0 : -ENOMEM;
 
 	for (int file = 0; room && file < l->n_files; file++)
-		for (int what = PROBE_FRAME; what <= PROBE_ALLOC; what++)
+		for (int what = from; what <= to; what++)
 			err = attach_file(c, l, first, file, what, &b) ?: err;
 	free(room);
 	return err;
+}
+
+int capture__attach_sites(struct capture *c, const struct site_list *l, int first)
+{
+	return attach_sites(c, l, first, PROBE_FRAME, PROBE_ALLOC);
+}
+
+int capture__attach_sites_again(struct capture *c, const struct site_list *l, u8 what)
+{
+	return attach_sites(c, l, 0, what, what);
 }
 
 /* ---- detach ---- */

@@ -42,9 +42,10 @@ struct session {
 	u64 cpu_before, cpu_ns; /* of redframe itself: when recording began, and spent while it ran */
 	u64 alone_since;        /* CMD has ended, and what it left behind may become the game; 0: no */
 	bool only_game;         /* of CMD and its children only the game is recorded from here on */
-	bool allocs_shed;
-	u64 alloc_calls_before; /* for the guard */
-	u64 alloc_checked;
+	/* the guard of the allocation probes: session__guard_allocs */
+	u64 alloc_calls_before, alloc_checked;
+	u64 alloc_pause_ns; /* how long they were off the last time; 0: never */
+	u64 alloc_resume;   /* when they come back; 0: they are on */
 };
 
 /* Finds the game (waiting for it if asked) or prepares CMD. enum exit_status; says what is wrong. */
