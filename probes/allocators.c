@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "allocators.h"
+#include "ifunc.h"
 #include "strings.h"
 
 struct row {
@@ -63,6 +64,33 @@ static const struct row rows[] = {
 	{"mi_realloc", ALLOC_REALLOC, false, {1, -1, 0}},
 	{"mi_malloc_aligned", ALLOC_ALIGNED, false, {0, 1, -1}},
 	{"mi_free", ALLOC_FREE, true, {-1, -1, 0}},
+	{"je_mallocx", ALLOC_MALLOC, false, {0, -1, -1}},
+	{"je_rallocx", ALLOC_REALLOC, false, {1, -1, 0}},
+	{"je_dallocx", ALLOC_FREE, true, {-1, -1, 0}},
+	{"je_sdallocx", ALLOC_FREE, true, {-1, -1, 0}},
+	/* jemalloc under a game in Rust */
+	{"_rjem_malloc", ALLOC_MALLOC, false, {0, -1, -1}},
+	{"_rjem_calloc", ALLOC_CALLOC, false, {1, 0, -1}},
+	{"_rjem_realloc", ALLOC_REALLOC, false, {1, -1, 0}},
+	{"_rjem_mallocx", ALLOC_MALLOC, false, {0, -1, -1}},
+	{"_rjem_free", ALLOC_FREE, true, {-1, -1, 0}},
+	{"_rjem_sdallocx", ALLOC_FREE, true, {-1, -1, 0}},
+	{"mi_zalloc", ALLOC_MALLOC, false, {0, -1, -1}},
+	{"mi_new", ALLOC_NEW, false, {0, -1, -1}},
+	{"mi_free_size", ALLOC_FREE, true, {-1, -1, 0}},
+	{"tc_new", ALLOC_NEW, false, {0, -1, -1}},
+	{"tc_newarray", ALLOC_NEW_ARRAY, false, {0, -1, -1}},
+	{"tc_delete", ALLOC_DELETE, true, {-1, -1, 0}},
+	{"tc_deletearray", ALLOC_DELETE_ARRAY, true, {-1, -1, 0}},
+	/* rpmalloc, TBB, dlmalloc */
+	{"rpmalloc", ALLOC_MALLOC, false, {0, -1, -1}},
+	{"rpcalloc", ALLOC_CALLOC, false, {1, 0, -1}},
+	{"rprealloc", ALLOC_REALLOC, false, {1, -1, 0}},
+	{"rpfree", ALLOC_FREE, true, {-1, -1, 0}},
+	{"scalable_malloc", ALLOC_MALLOC, false, {0, -1, -1}},
+	{"scalable_free", ALLOC_FREE, true, {-1, -1, 0}},
+	{"dlmalloc", ALLOC_MALLOC, false, {0, -1, -1}},
+	{"dlfree", ALLOC_FREE, true, {-1, -1, 0}},
 	{"tc_malloc", ALLOC_MALLOC, false, {0, -1, -1}},
 	{"tc_calloc", ALLOC_CALLOC, false, {1, 0, -1}},
 	{"tc_realloc", ALLOC_REALLOC, false, {1, -1, 0}},
@@ -71,7 +99,7 @@ static const struct row rows[] = {
 };
 #define ROWS      ((int)ARRAY_SIZE(rows))
 #define FIRST_OWN 28 /* rows from here on have an allocator's own name */
-_Static_assert(ARRAY_SIZE(rows) == FIRST_OWN + 16, "FIRST_OWN is the row of je_malloc");
+_Static_assert(ARRAY_SIZE(rows) == FIRST_OWN + 41, "FIRST_OWN is the row of je_malloc");
 
 struct find {
 	struct site_list *l;
@@ -92,7 +120,7 @@ static int add_row(struct find *q, struct object *obj, int i, const struct elf_s
 
 	if (rows[i].frees && !q->with_free)
 		return 0;
-	if (sym->type == STT_GNU_IFUNC) {
+	if (sym->type == STT_GNU_IFUNC && ifunc__resolve(q->o, obj, rows[i].name, &f.sym)) {
 		str__fmt(&q->ifunc, "%s%s", q->ifunc.len ? ", " : "", rows[i].name);
 		return 0;
 	}
@@ -146,7 +174,8 @@ int allocators__find(
 	if (q.stepped.len)
 		why__add(why, why_size, "left out, as every call would be single-stepped: %s", q.stepped.s);
 	if (q.ifunc.len)
-		why__add(why, why_size, "left out, as they are chosen at run time (IFUNC): %s", q.ifunc.s);
+		why__add(why, why_size, "left out, as they are chosen at run time (IFUNC) and bound by nobody yet: %s",
+			q.ifunc.s);
 	if (err)
 		why__add(why, why_size, "%s", strerror(-err));
 	else if (!q.added)
@@ -154,19 +183,4 @@ int allocators__find(
 	str__free(&q.stepped);
 	str__free(&q.ifunc);
 	return err ? err : q.added;
-}
-
-int sites__alloc(struct site_list *l, u32 pid, bool with_free, char *why, size_t why_size)
-{
-	struct objects o;
-	int err = objects__read(&o, pid);
-
-	why[0] = 0;
-	if (err) {
-		why__add(why, why_size, "/proc/%u/maps: %s", pid, strerror(-err));
-		return err;
-	}
-	err = allocators__find(l, &o, with_free, false, why, why_size);
-	objects__free(&o);
-	return err;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "frame_source.h"
+#include "ifunc.h"
 #include "strings.h"
 
 struct near {
@@ -121,8 +122,10 @@ static int by_symbol(struct site_list *l, struct objects *o, const char *lib, co
 			return err;
 		if (!err)
 			continue;
-		if (f.sym.type == STT_GNU_IFUNC) {
-			why__add(why, why_size, "%s is chosen at run time (IFUNC): name the implementation itself",
+		if (f.sym.type == STT_GNU_IFUNC && ifunc__resolve(o, f.obj, symbol, &f.sym)) {
+			why__add(why, why_size,
+				"%s is chosen at run time (IFUNC), and nothing in the game has it bound yet: name the "
+				"implementation itself",
 				symbol);
 			return -ENOTSUP;
 		}

@@ -212,6 +212,59 @@ int object__open(struct objects *o, struct object *obj)
 	return err;
 }
 
+bool objects__peek(const struct objects *o, u64 addr, void *buf, size_t n)
+{
+	return peek(o->tgid, addr, buf, n);
+}
+
+static const struct elf_segment *code_segment(const struct elf_file *e, u64 offset)
+{
+	for (u32 i = 0; i < e->n_segments; i++) {
+		const struct elf_segment *g = &e->segments[i];
+
+		if (g->type == PT_LOAD && g->flags & PF_X && offset >= g->offset && offset - g->offset < g->filesz)
+			return g;
+	}
+	return NULL;
+}
+
+struct object *objects__code_at(struct objects *o, u64 addr, u64 *vaddr)
+{
+	const struct map *m = maps__find(&o->maps, addr);
+	struct object *obj = m && m->ino && m->prot & PROT_EXEC ? find(o, m->dev, m->ino) : NULL;
+	const struct elf_segment *g;
+	u64 offset;
+
+	if (!obj || object__open(o, obj))
+		return NULL;
+	offset = m->offset + (addr - m->start);
+	g = code_segment(&obj->elf, offset);
+	if (!g)
+		return NULL;
+	*vaddr = g->vaddr + (offset - g->offset);
+	return obj;
+}
+
+bool object__bias(const struct objects *o, const struct object *obj, u64 *bias)
+{
+	for (int i = 0; i < o->maps.n; i++) {
+		const struct map *m = &o->maps.v[i];
+		const struct elf_segment *g;
+
+		if (m->dev != obj->dev || m->ino != obj->ino || !(m->prot & PROT_EXEC))
+			continue;
+		/* the mapping may begin before its segment, at a page's beginning */
+		g = code_segment(&obj->elf, m->offset);
+		if (!g)
+			g = code_segment(&obj->elf, m->offset + 4095);
+		if (!g)
+			continue;
+		*bias = m->start - m->offset + g->offset - g->vaddr;
+		return true;
+	}
+	return false;
+}
+
 int objects__from_file(struct objects *o, const char *path, int fd)
 {
 	struct stat st;

@@ -37,6 +37,13 @@ int objects__read(struct objects *o, u32 tgid);
 void objects__free(struct objects *o);
 /* Opens the file and its ELF headers once: 0 or -errno, the same again. */
 int object__open(struct objects *o, struct object *obj);
+/* The file whose code is at an address of the process, opened, and the address in the file's own numbering. NULL where
+ * there is no code of a file. */
+struct object *objects__code_at(struct objects *o, u64 addr, u64 *vaddr);
+/* What is added to the file's own addresses in this process; false where it is not mapped as its headers say. */
+bool object__bias(const struct objects *o, const struct object *obj, u64 *bias);
+/* n bytes of the process's memory */
+bool objects__peek(const struct objects *o, u64 addr, void *buf, size_t n);
 /* One file that no process maps, for `probe PATH`. Takes over fd. */
 int objects__from_file(struct objects *o, const char *path, int fd);
 /* Whether LIB of "uprobe:LIB:SYMBOL" means this object: full path, base name, or the base name up to a '.' or '-'. */

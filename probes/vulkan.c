@@ -78,36 +78,12 @@ static bool looks_like_a_table(const struct search *s, const u64 *table)
 	return true;
 }
 
-static struct object *object_at(struct search *s, const struct map *m)
-{
-	for (int i = 0; m && m->ino && i < s->o->n; i++)
-		if (s->o->v[i].dev == m->dev && s->o->v[i].ino == m->ino)
-			return &s->o->v[i];
-	return NULL;
-}
-
-/* address in the file's own numbering of a file offset in its code */
-static bool vaddr_of_offset(const struct elf_file *e, u64 offset, u64 *vaddr)
-{
-	for (u32 i = 0; i < e->n_segments; i++) {
-		const struct elf_segment *g = &e->segments[i];
-
-		if (g->type != PT_LOAD || !(g->flags & PF_X) || offset < g->offset || offset - g->offset >= g->filesz)
-			continue;
-		*vaddr = g->vaddr + (offset - g->offset);
-		return true;
-	}
-	return false;
-}
-
 static void note_function(struct search *s, u64 addr)
 {
-	const struct map *m = maps__find(&s->o->maps, addr);
-	struct object *obj = object_at(s, m);
 	u64 vaddr;
+	struct object *obj = objects__code_at(s->o, addr, &vaddr);
 
-	if (!obj || !(m->prot & PROT_EXEC) || object__open(s->o, obj) ||
-		!vaddr_of_offset(&obj->elf, m->offset + (addr - m->start), &vaddr)) {
+	if (!obj) {
 		s->elsewhere++;
 		return;
 	}

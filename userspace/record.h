@@ -20,7 +20,7 @@ struct record_options {
 	double seconds;
 	u64 frames;
 	const char *budget, *frame, *events, *alloc_word;
-	struct option_texts meta;
+	struct option_texts meta, alloc_fn;
 	u64 buffer;
 	u64 stack; /* bytes copied of a stack */
 	u64 sample_hz;

@@ -7,6 +7,7 @@
 #include "explain_verb.h"
 #include "log.h"
 #include "record.h"
+#include "sites.h"
 
 #define ROW(name, letter, type, field, value, help)                                                                    \
 	{                                                                                                              \
@@ -33,6 +34,8 @@ static const struct option_row rows[] = {
 		"classes: sched,fault,lock,file,alloc,irq,reclaim,syscall,sample; or +x,-y"),
 	ROW("alloc", 0, OPT_TEXT, alloc_word, "off|large|all",
 		"allocator calls: default large (64 KiB; smaller are summed)"),
+	ROW("alloc-fn", 0, OPT_TEXTS, alloc_fn, "SYMBOL[:size=ARG]",
+		"the game's own allocator: which argument is the size, from 0; may come again"),
 	ROW("sample", 0, OPT_UINT, sample_hz, "HZ", "CPU samples of the game's threads; default 1000, 0 off"),
 	ROW("stack", 0, OPT_BYTES, stack, "SIZE", "copied of a stack to find its calls; default and most 16K, 0 off"),
 	ROW("meta", 0, OPT_TEXTS, meta, "KEY=VALUE", "kept in the recording; may come again"),
@@ -138,6 +141,20 @@ static int check_buffer(struct record_options *o)
 	return 0;
 }
 
+static int check_alloc_fn(const struct record_options *o)
+{
+	char symbol[512];
+	int arg;
+
+	for (int i = 0; i < o->alloc_fn.n; i++) {
+		if (alloc_fn__parse(o->alloc_fn.v[i], symbol, sizeof(symbol), &arg)) {
+			log_err("--alloc-fn: '%s' is not SYMBOL or SYMBOL:size=ARG, ARG from 0 to 5", o->alloc_fn.v[i]);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
 static int check_meta(const struct record_options *o)
 {
 	for (int i = 0; i < o->meta.n; i++) {
@@ -178,7 +195,7 @@ int record_options__parse(struct record_options *o, int argc, char **argv)
 		return -EINVAL;
 	}
 	if ((o->events && record_options__events(o->on, o->events)) || alloc_mode(o) || check_target(o) ||
-		check_buffer(o) || check_meta(o))
+		check_buffer(o) || check_meta(o) || check_alloc_fn(o))
 		return -EINVAL;
 	if (budget__parse(o->budget, &o->explain)) {
 		log_err("--budget: '%s' is not milliseconds, NNfps or auto", o->budget);

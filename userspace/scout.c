@@ -237,6 +237,8 @@ static void look(struct scout *s)
 	}
 	f.markers = s->want.markers && sites__markers(&f.sites, s->want.tgid, why, sizeof(why)) > 0;
 	f.allocs = s->want.allocs && sites__alloc(&f.sites, s->want.tgid, s->want.frees, why, sizeof(why)) > 0;
+	for (int i = 0; s->want.allocs && i < s->want.n_alloc_fns; i++)
+		f.allocs |= sites__alloc_fn(&f.sites, s->want.tgid, s->want.alloc_fns[i], why, sizeof(why)) > 0;
 	if (!f.sites.n) {
 		sites__free(&f.sites);
 		return;

@@ -18,6 +18,8 @@ struct scout_want {
 	bool vulkan;       /* the frame source is Vulkan: devices made later present as well */
 	bool markers;
 	bool allocs, frees;
+	const char *const *alloc_fns; /* specs of --alloc-fn, with allocs */
+	int n_alloc_fns;
 };
 
 struct scout_find {

@@ -12,6 +12,23 @@
 #include "session.h"
 #include "startup.h"
 
+static void find_allocators(struct session *s)
+{
+	const struct record_options *o = s->o;
+	char why[1024] = "";
+	int n = sites__alloc(&s->sites, s->target.tgid, o->alloc == ALLOC_ALL, why, sizeof(why));
+
+	if (n <= 0 && !o->alloc_fn.n)
+		session__note(s, 1, CLASS_ALLOC, "allocations not covered: %s", why);
+	else if (why[0])
+		session__note(s, 0, CLASS_ALLOC, "%s", why);
+	for (int i = 0; i < o->alloc_fn.n; i++) {
+		n = sites__alloc_fn(&s->sites, s->target.tgid, o->alloc_fn.v[i], why, sizeof(why));
+		if (n <= 0 || why[0])
+			session__note(s, 1, CLASS_ALLOC, "--alloc-fn %s: %s", o->alloc_fn.v[i], why);
+	}
+}
+
 void session__find_sites(struct session *s)
 {
 	const struct record_options *o = s->o;
@@ -30,13 +47,8 @@ void session__find_sites(struct session *s)
 	why[0] = 0;
 	sites__markers(&s->sites, s->target.tgid, why, sizeof(why));
 	why[0] = 0;
-	if (allocs) {
-		n = sites__alloc(&s->sites, s->target.tgid, o->alloc == ALLOC_ALL, why, sizeof(why));
-		if (n <= 0)
-			session__note(s, 1, CLASS_ALLOC, "allocations not covered: %s", why);
-		else if (why[0])
-			session__note(s, 0, CLASS_ALLOC, "%s", why);
-	}
+	if (allocs)
+		find_allocators(s);
 }
 
 static bool is_vulkan(const char *source)
@@ -57,6 +69,8 @@ void session__start_scout(struct session *s, bool now)
 		.markers = true,
 		.allocs = o->command && o->on[CLASS_ALLOC] && o->alloc != ALLOC_OFF,
 		.frees = o->alloc == ALLOC_ALL,
+		.alloc_fns = o->alloc_fn.v,
+		.n_alloc_fns = o->alloc_fn.n,
 	};
 
 	for (int i = 0; i < s->sites.n; i++)

@@ -7,6 +7,7 @@
 #include "build_fixture.h"
 #include "allocators.h"
 #include "elf_file.h"
+#include "regs.h"
 #include "sites.h"
 
 #define MAIN                                                                                                           \
@@ -353,11 +354,116 @@ static void test_allocator_that_would_be_stepped_is_left_out_and_named(void **st
 		"#include <stddef.h>\n"
 		"__asm__(\".globl free\\n.type free,@function\\nfree: xor %eax,%eax\\nret\\n.size free,.-free\");\n"
 		"#include <stdlib.h>\nvoid run(void) {}\n" MAIN);
+	struct objects o;
 
-	assert_true(alloc(pid, true) >= 3);
+	sites__free(&list);
+	why[0] = 0;
+	assert_int_equal(objects__read(&o, (u32)pid), 0);
+	assert_true(allocators__find(&list, &o, true, false, why, sizeof(why)) >= 3);
+	objects__free(&o);
 	assert_false(has("uprobe:slow:free"));
 	assert_false(has("uprobe:libc.so.6:free")); /* which nobody calls */
 	assert_non_null(strstr(why, "single-stepped: free"));
+	fixture__kill(pid);
+}
+
+#define OWN_NAMES                                                                                                      \
+	"#include <stddef.h>\nstatic char heap[1 << 16]; static size_t used;\n"                                        \
+	"__attribute__((noinline)) void *je_malloc(size_t n) { used += n; return heap + used; }\n"                     \
+	"__attribute__((noinline)) void je_free(void *p) { used++; }\n"                                                \
+	"__attribute__((noinline)) void *_rjem_malloc(size_t n) { used += n; return heap + used; }\n"                  \
+	"__attribute__((noinline)) void *mi_new(size_t n) { used += n; return heap + used; }\n"                        \
+	"__attribute__((noinline)) void *scalable_malloc(size_t n) { used += n; return heap + used; }\n"               \
+	"__attribute__((noinline)) void *engine_alloc(int pool, size_t n) { used += n + pool; return heap + used; }\n" \
+	"void run(void) { je_free(je_malloc(1)); _rjem_malloc(1); mi_new(1); scalable_malloc(1); engine_alloc(0, 1); " \
+	"}\n"
+
+static void test_allocators_linked_into_the_program_are_found_by_their_names(void **state)
+{
+	pid_t pid = start("linked", "-O1 -fvisibility=hidden", OWN_NAMES MAIN);
+
+	assert_true(alloc(pid, true) >= 8);
+	assert_true(has("uprobe:linked:je_malloc") && has("uprobe:linked:je_free"));
+	assert_true(has("uprobe:linked:_rjem_malloc") && has("uprobe:linked:mi_new"));
+	assert_true(has("uprobe:linked:scalable_malloc") && has("uprobe:libc.so.6:malloc"));
+	fixture__kill(pid);
+}
+
+static int alloc_fn(pid_t pid, const char *spec)
+{
+	sites__free(&list);
+	return sites__alloc_fn(&list, (u32)pid, spec, why, sizeof(why));
+}
+
+static void test_function_that_the_user_names_is_an_allocator(void **state)
+{
+	pid_t pid = start("engine", "-O1 -fvisibility=hidden", OWN_NAMES MAIN);
+	int bytes;
+
+	assert_int_equal(alloc_fn(pid, "engine_alloc:size=1"), 1);
+	assert_memory_equal(list.sites[0].label, "uprobe:engine:engine_alloc", 26);
+	assert_int_equal(list.sites[0].desc.what, PROBE_ALLOC);
+	assert_int_equal(list.sites[0].desc.sub, ALLOC_CUSTOM);
+	assert_int_equal(list.sites[0].desc.args[0].from, ARG_REG);
+	assert_int_equal(list.sites[0].desc.args[0].reg, reg__offset(EM_X86_64, "rsi", 3, &bytes));
+	assert_int_equal(alloc_fn(pid, "mi_new"), 1);
+	assert_int_equal(list.sites[0].desc.args[0].reg, reg__offset(EM_X86_64, "rdi", 3, &bytes));
+	assert_int_equal(alloc_fn(pid, "engine_free"), 0);
+	assert_non_null(strstr(why, "has a function engine_free"));
+	fixture__kill(pid);
+}
+
+static void test_malformed_names_of_allocators_are_refused(void **state)
+{
+	static const char *const malformed[] = {
+		"", ":size=1", "a:size=", "a:size=6", "a:size=-1", "a:size=1x", "a:size=99999999999"};
+	char symbol[16];
+	int arg;
+
+	for (size_t i = 0; i < ARRAY_SIZE(malformed); i++)
+		if (!alloc_fn__parse(malformed[i], symbol, sizeof(symbol), &arg))
+			fail_msg("'%s' was taken", malformed[i]);
+	assert_int_equal(alloc_fn__parse("abcdefghijklmnop", symbol, sizeof(symbol), &arg), -EINVAL); /* no room */
+	assert_int_equal(alloc_fn__parse("engine::Heap:size=5", symbol, sizeof(symbol), &arg), 0);
+	assert_string_equal(symbol, "engine::Heap");
+	assert_int_equal(arg, 5);
+}
+
+static void test_ifunc_leads_to_the_implementation_that_the_process_is_bound_to(void **state)
+{
+	static const char lib[] = "static int slow(int x) { __asm__ volatile(\"\"); return x + 1; }\n"
+				  "int fast(int x) { __asm__ volatile(\"\"); return x + 2; }\n"
+				  "static void *choose(void) { return fast; }\nvoid *unused(void) { return slow; }\n"
+				  "int work(int x) __attribute__((ifunc(\"choose\")));\n";
+	char flags[512];
+	const struct site *s;
+	u64 offset;
+	pid_t pid;
+
+	fixture__build("libifn.so", "-O1 -shared -fPIC -Wl,-soname,libifn.so", lib);
+	snprintf(flags, sizeof(flags), "-O1 -Wl,-z,now -Wl,-rpath,%s -Wl,--no-as-needed -Wl,%s/libifn.so", fixture_dir,
+		fixture_dir);
+	pid = start("bound", flags, "int work(int);\nint run(void) { return work(1); }\n" MAIN);
+	assert_int_equal(frame(pid, "uprobe:libifn.so:fast"), 1);
+	offset = list.sites[0].offset;
+	assert_int_equal(frame(pid, "uprobe:libifn.so:work"), 1);
+	s = &list.sites[0];
+	assert_int_equal(s->offset, offset);
+	assert_memory_equal(s->label, "uprobe:libifn.so:work", 21);
+	fixture__kill(pid);
+	/* nobody is bound to it */
+	snprintf(flags, sizeof(flags), "-O1 -Wl,-rpath,%s -Wl,--no-as-needed -Wl,%s/libifn.so", fixture_dir,
+		fixture_dir);
+	pid = start("unbound", flags, "void run(void) {}\n" MAIN);
+	assert_int_equal(frame(pid, "uprobe:libifn.so:work"), -ENOTSUP);
+	assert_non_null(strstr(why, "IFUNC"));
+	fixture__kill(pid);
+	/* libc's own, which everything is bound to */
+	pid = start("strings", "-O0 -fno-builtin -Wl,-z,now",
+		"#include <stdlib.h>\n#include <string.h>\nsize_t n; void run(void) { n = strlen(getenv(\"PATH\")); "
+		"}\n#include "
+		"<stdlib.h>\n" MAIN);
+	assert_int_equal(frame(pid, "uprobe:libc.so.6:strlen"), 1);
 	fixture__kill(pid);
 }
 
@@ -387,6 +493,10 @@ int main(void)
 		cmocka_unit_test(test_static_program_has_its_own_malloc),
 		cmocka_unit_test(test_stripped_static_program_says_that_allocations_are_not_covered),
 		cmocka_unit_test(test_allocator_that_would_be_stepped_is_left_out_and_named),
+		cmocka_unit_test(test_allocators_linked_into_the_program_are_found_by_their_names),
+		cmocka_unit_test(test_function_that_the_user_names_is_an_allocator),
+		cmocka_unit_test(test_malformed_names_of_allocators_are_refused),
+		cmocka_unit_test(test_ifunc_leads_to_the_implementation_that_the_process_is_bound_to),
 	};
 
 	return cmocka_run_group_tests(tests, fixture__setup, cleanup);
