@@ -95,17 +95,20 @@ struct holders {
 	u16 of[PLACEMENT_ARGS];
 };
 
-/* number of the general register that it is part of, or -1 */
-static int register_id(ZydisRegister r)
+/* The general register that it is part of, as a bit; 0: it is part of none. */
+static u16 register_bit(ZydisRegister r)
 {
+	int id;
+
 	r = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, r);
-	return ZydisRegisterGetClass(r) == ZYDIS_REGCLASS_GPR64 ? ZydisRegisterGetId(r) : -1;
+	id = ZydisRegisterGetClass(r) == ZYDIS_REGCLASS_GPR64 ? ZydisRegisterGetId(r) : -1;
+	return id >= 0 && id < 16 ? (u16)(1u << id) : 0;
 }
 
 static void holders__begin(struct holders *h)
 {
 	for (u32 a = 0; a < PLACEMENT_ARGS; a++)
-		h->of[a] = (u16)(1u << register_id(argument_regs[a]));
+		h->of[a] = register_bit(argument_regs[a]);
 }
 
 /* a whole register into a whole register */
@@ -113,7 +116,7 @@ static bool is_copy(const struct insn *in)
 {
 	return in->i.mnemonic == ZYDIS_MNEMONIC_MOV && in->i.operand_width == 64 &&
 	       in->ops[0].type == ZYDIS_OPERAND_TYPE_REGISTER && in->ops[1].type == ZYDIS_OPERAND_TYPE_REGISTER &&
-	       register_id(in->ops[0].reg.value) >= 0 && register_id(in->ops[1].reg.value) >= 0;
+	       register_bit(in->ops[0].reg.value) && register_bit(in->ops[1].reg.value);
 }
 
 /* Over one instruction: what it writes, in whole or in part, explicitly or not, holds its argument no more. */
@@ -123,13 +126,12 @@ static void holders__track(struct holders *h, const struct insn *in)
 
 	for (int k = 0; k < in->i.operand_count; k++) {
 		const ZydisDecodedOperand *op = &in->ops[k];
-		int id = op->type == ZYDIS_OPERAND_TYPE_REGISTER ? register_id(op->reg.value) : -1;
 
-		if (id >= 0 && op->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)
-			lost |= (u16)(1u << id);
+		if (op->type == ZYDIS_OPERAND_TYPE_REGISTER && op->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)
+			lost |= register_bit(op->reg.value);
 	}
 	if (is_copy(in))
-		from = (u16)(1u << register_id(in->ops[1].reg.value));
+		from = register_bit(in->ops[1].reg.value);
 	for (u32 a = 0; a < PLACEMENT_ARGS; a++) {
 		bool copied = h->of[a] & from;
 
@@ -154,7 +156,7 @@ static void holders__tell(const struct holders *h, u16 reg[PLACEMENT_ARGS])
 		int bytes;
 
 		reg[a] = REG_NONE;
-		if (h->of[a] & 1u << register_id(argument_regs[a])) {
+		if (h->of[a] & register_bit(argument_regs[a])) {
 			reg[a] = reg__argument(EM_X86_64, a);
 		} else if (h->of[a]) {
 			name = ZydisRegisterGetString(ZYDIS_REGISTER_RAX + __builtin_ctz(h->of[a]));
