@@ -83,7 +83,8 @@ int startup__machine(struct recording_writer *w, u64 ts)
 /* the last number of a "Key:\t1\t2" line of /proc/…/status: the id in the innermost namespace; 0 where there is none */
 static u32 last_number(const char *status, const char *key)
 {
-	const char *line = strstr(status, key), *end = line ? strchr(line, '\n') : NULL;
+	/* the key begins with the newline before it */
+	const char *line = strstr(status, key), *end = line ? strchr(line + 1, '\n') : NULL;
 	u32 n = 0;
 
 	if (!end)

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* A game in namespaces of its own (process ids, mounts, root folder), with its own copy of the libraries. */
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "live.h"
+#include "../unit/build_fixture.h"
+
+#define FRAMES 300
+
+/* Frames, allocations by the container's own libc, and a lock that another thread holds: all by its own ids. */
+static const char game[] =
+	"#include <pthread.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <sys/syscall.h>\n#include <unistd.h>\n"
+	"int glXSwapBuffers(void *a, long b);\nstatic pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;\n"
+	"static volatile int held;\n"
+	"static void *holder(void *arg)\n{\n\tpthread_mutex_lock(&lock);\n\theld = 1;\n\tusleep(50000);\n"
+	"\tpthread_mutex_unlock(&lock);\n\treturn arg;\n}\n"
+	"int main(void)\n{\n\tpthread_t t;\n\tchar b;\n\twrite(1, \"ready\\n\", 6);\n\tread(0, &b, 1);\n"
+	"\tfor (int i = 0; i < 300; i++) {\n\t\tglXSwapBuffers(0, 9);\n\t\tusleep(2000);\n"
+	"\t\tif (i % 3 == 0)\n\t\t\tfree(malloc(70000 + i));\n\t}\n"
+	"\tpthread_create(&t, NULL, holder, NULL);\n\twhile (!held);\n\tpthread_mutex_lock(&lock);\n"
+	"\tpthread_join(t, NULL);\n\twrite(1, \"\\ndone\\n\", 6);\n\twhile (read(0, &b, 1) == 1);\n\treturn 0;\n}\n";
+
+static char root[128], name[16];
+
+static void sh(const char *fmt, ...)
+{
+	char cmd[2048];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(cmd, sizeof(cmd), fmt, ap);
+	va_end(ap);
+	if (system(cmd))
+		fail_msg("%s", cmd);
+}
+
+static void start(struct live *l)
+{
+	char *argv[] = {"unshare", "--mount", "--pid", "--fork", "--kill-child", "chroot", root, NULL, NULL}, path[32];
+
+	live__init(l);
+	snprintf(path, sizeof(path), "/%s", name);
+	argv[7] = path;
+	live__start_program(l, argv);
+	assert_true(live__await(l, "truth", "ready\n", l->target));
+}
+
+static void record(struct live *l)
+{
+	char *argv[] = {(char *)live__program(), "record", "-n", name, "-o", l->recording, "--no-trace", NULL};
+
+	l->redframe = live__spawn(l, "said", argv);
+	assert_true(live__await(l, "said", "redframe: recording ", l->redframe));
+	live__run(l);
+}
+
+/* host id of the thread that was born with this id in its own namespace */
+static u32 born_as(const struct live *l, u32 nstid)
+{
+	const struct live_event *e;
+
+	live__each(l, at, e, EV_FORK)
+	{
+		const struct ev_fork *f = (const void *)e->hdr;
+
+		if (f->tgid == model__game(l->model) && f->nstid == nstid)
+			return f->hdr.tid;
+	}
+	return 0;
+}
+
+static void expect_all(struct live *l)
+{
+	const struct live_event *e;
+	size_t frames = 0, allocs = 0, waits = 0;
+
+	live__each(l, at, e, EV_FRAME) frames += ((const struct ev_frame *)e->hdr)->stream == 9;
+	live__each(l, at, e, EV_ALLOC)
+	{
+		const struct ev_alloc *a = (const void *)e->hdr;
+
+		allocs += a->size >= 70000 && a->size < 70300 && a->fn == ALLOC_MALLOC;
+	}
+	live__each(l, at, e, EV_LOCK_WAIT)
+	{
+		const struct ev_lock_wait *w = (const void *)e->hdr;
+		u32 owner = w->owner ? born_as(l, w->owner) : 0;
+
+		/* the mutex bears the owner's id inside the container; recorded is one on the host */
+		waits += owner && owner != w->owner && owner == w->waker;
+	}
+	if (frames != FRAMES || allocs != FRAMES / 3)
+		fail_msg("%zu frames, %zu allocations; it said: %s", frames, allocs, l->said);
+	assert_int_equal(waits, 1);
+	/* the thread that was there before is known by both of its ids */
+	assert_int_equal(model__find_thread(l->model, model__game(l->model))->nstid, 1);
+	assert_non_null(model__info(l->model, "game.container"));
+}
+
+static void test_frames_allocations_and_lock_owners_in_namespaces_of_its_own(void **state)
+{
+	struct live l;
+
+	start(&l);
+	record(&l);
+	expect_all(&l);
+	live__free(&l);
+}
+
+static void test_libraries_deleted_on_disk_while_it_runs(void **state)
+{
+	struct live l;
+
+	start(&l);
+	sh("rm -r '%s'/lib* && mkdir '%s'/lib && echo no library >'%s'/lib/libc.so.6", root, root, root);
+	record(&l);
+	expect_all(&l);
+	live__free(&l);
+}
+
+static void fill_root(void)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s", fixture__path(name));
+	sh("rm -rf '%s' && mkdir -p '%s' && chmod 755 '%s' && cp '%s' '%s'/", root, root, root, path, root);
+	/* every library that it needs, where it looks for it */
+	sh("ldd '%s' | grep -o '/[^ ]*' | while read f; do mkdir -p \"%s$(dirname \"$f\")\" && cp -L \"$f\" \"%s$f\" "
+	   "|| exit 1; "
+	   "done",
+		path, root, root);
+}
+
+static int setup(void **state)
+{
+	char flags[512];
+
+	if (fixture__setup(state))
+		return -1;
+	chmod(fixture_dir, 0755);
+	snprintf(name, sizeof(name), "boxed%d", getpid());
+	snprintf(root, sizeof(root), "/var/tmp/redframe-root-%d", getpid());
+	fixture__build("libGLX.so.0", "-O1 -shared -fPIC -Wl,-soname,libGLX.so.0",
+		"int glXSwapBuffers(void *a, long b) { __asm__ volatile(\"\"); return 1; }\n");
+	snprintf(flags, sizeof(flags), "-O1 -fno-builtin -Wl,--no-as-needed -Wl,-rpath,%s -Wl,%s/libGLX.so.0 -lpthread",
+		fixture_dir, fixture_dir);
+	fixture__build(name, flags, game);
+	return 0;
+}
+
+static int fresh_root(void **state)
+{
+	fill_root();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	sh("rm -rf '%s'", root);
+	return fixture__teardown(state);
+}
+
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test_setup(test_frames_allocations_and_lock_owners_in_namespaces_of_its_own, fresh_root),
+	cmocka_unit_test_setup(test_libraries_deleted_on_disk_while_it_runs, fresh_root),
+};
+
+static int container_tests(void)
+{
+	return cmocka_run_group_tests_name(__FILE__, tests, setup, teardown);
+}
+
+int main(void)
+{
+	return live__main(__FILE__, live__cannot_trace(), container_tests);
+}
