@@ -366,6 +366,25 @@ int frame_source__auto(struct frame_choice *c, struct objects *o, char *why, siz
 	return 0;
 }
 
+int frame_source__candidates(struct objects *o, char *out, size_t size)
+{
+	struct frame_choice c = {.vulkan = is_mapped(o, VULKAN_LOADER)};
+	struct site_list marks = {0};
+	char why[512] = "";
+	int n = frame_source__usdt(&marks, o, "redframe", "frame", why, sizeof(why)) > 0;
+
+	snprintf(out, size, "%s", n ? "usdt:redframe:frame" : "");
+	sites__free(&marks);
+	find_candidates(&c, o);
+	for (int i = 0; i < c.n; i++) {
+		if (c.v[i].last_resort)
+			continue;
+		snprintf(out + strlen(out), size - strlen(out), "%s%s", n++ ? ", " : "", c.v[i].source_text);
+	}
+	frame_choice__free(&c);
+	return n;
+}
+
 void frame_choice__free(struct frame_choice *c)
 {
 	for (int i = 0; i < c->n; i++)

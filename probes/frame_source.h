@@ -31,6 +31,9 @@ struct frame_choice {
 
 /* With tgid 0 (a file, no process) nothing is tried out. 0 or -errno. */
 int frame_source__auto(struct frame_choice *c, struct objects *o, char *why, size_t why_size);
+/* What the process may present through, in words ("vulkan:…, uprobe:libEGL.so.1:eglSwapBuffers"), the last resorts left
+ * out, nothing tried. Returns how many there are. */
+int frame_source__candidates(struct objects *o, char *out, size_t size);
 void frame_choice__free(struct frame_choice *c);
 
 /* The known present function of that name: which argument is the swapchain (or holds it), -1 where unknown. */

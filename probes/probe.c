@@ -292,9 +292,12 @@ static const struct option_row rows[] = {
 
 static const struct verb verb = {
 	"probe",
-	"-p PID | -n NAME | PATH",
-	"Shows what can be hooked in a running game, or in a program or library, and what record would choose.",
+	"[-p PID | -n NAME | PATH]",
+	"Shows what can be hooked in a running game, or in a program or library, and what record would choose. Without "
+	"a "
+	"target it lists the processes that look like games.",
 	rows,
+	"  redframe probe\n"
 	"  redframe probe -n glxgears\n"
 	"  redframe probe /lib/x86_64-linux-gnu/libc.so.6\n",
 };
@@ -316,6 +319,8 @@ int verb__probe(int argc, char **argv)
 
 	if (err)
 		return err > 0 ? EXIT_OK : EXIT_USAGE;
+	if (!opt.pid && !opt.name && !paths)
+		return probe__list();
 	if (!one_target(&opt, paths))
 		return EXIT_USAGE;
 	if (paths)

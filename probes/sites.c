@@ -79,7 +79,7 @@ int sites__frame(
 	}
 	if (err < 0 && !why[0])
 		why__add(why, why_size, "%s", strerror(-err));
-	for (int i = max(l->n - max(err, 0), 0); i < l->n; i++)
+	for (int i = l->n - max(err, 0); i < l->n; i++)
 		if (l->sites[i].stepped)
 			why__add(why, why_size, "%.100s is single-stepped: each call costs the game about 14 µs",
 				l->sites[i].label);

@@ -7,9 +7,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "eh_frame.h"
 #include "elf_file.h"
 #include "placement.h"
 #include "usdt.h"
+#include "vulkan.h"
 
 struct asked {
 	struct elf_file *e;
@@ -81,7 +83,21 @@ static void ask_everything(int fd)
 	elf_file__each_symbol(&e, ELF_DYNSYM, take_symbol, &a);
 	elf_file__each_symbol(&e, ELF_SYMTAB, take_symbol, &a);
 	usdt__each(&e, take_note, &a);
+	for (u64 vaddr = 0; vaddr < 4096; vaddr += 64) {
+		u64 function_bytes;
+
+		eh_frame__function(&e, vaddr, &function_bytes);
+	}
 	elf_file__close(&e);
+}
+
+/* The input as the code of vkQueuePresentKHR. */
+static void find_slot(const uint8_t *data, size_t size)
+{
+	u64 slot;
+
+	if (!vulkan__slot(data, size, &slot) && (slot < 8 || slot >= 65536 || slot % 8))
+		abort();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -94,6 +110,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	parse_args(copy);
 	free(copy);
+	find_slot(data, size);
 	copy = malloc(size + 1);
 	if (!copy)
 		abort();
