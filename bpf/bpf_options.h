@@ -12,7 +12,9 @@ struct bpf_options {
 	__u32 tgid;                                         /* the game, host pid namespace */
 	__u32 follow;                                       /* 1: not only that one: see traced() */
 	__u8 sched, fault, lock, file, alloc, syscall, irq; /* classes that are on */
+	__u8 threads_by_tid;                                /* the state of threads is in a hash map */
 	__u8 switch_has_state;                              /* v5.18: sched_switch's fourth argument is prev_state */
+	__u8 uring_submit_has_ctx;                          /* before v6.0: io_uring_submit_sqe(ctx, req, ...) */
 	__u8 uring_complete_has_cqe;                        /* v6.15: io_uring_complete(ctx, req, cqe) */
 	__u64 alloc_min;                                    /* smaller allocations are summed */
 	__u64 syscall_min_ns;                               /* shorter calls of no class are not recorded */

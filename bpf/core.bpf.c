@@ -6,6 +6,7 @@ char LICENSE[] SEC("license") = "GPL";
 
 const volatile struct bpf_options opt = {};
 const volatile struct bpf_syscall syscalls[SYSCALL_NRS] = {};
+const volatile u64 no_thread[64] = {};
 __u64 lost_records[CLASS_COUNT][LOST_CPUS] = {};
 
 struct irq_begin irq_begins[LOST_CPUS] = {};
@@ -13,6 +14,7 @@ struct alloc_calls alloc_calls[LOST_CPUS] = {};
 
 struct ring events SEC(".maps");
 struct threads threads SEC(".maps");
+struct threads_by_tid threads_by_tid SEC(".maps");
 struct probes probes SEC(".maps");
 struct games games SEC(".maps");
 __u32 game_tgid = 0, game_only = 0;

@@ -30,10 +30,14 @@ static __always_inline u32 copy_text(char *to, u64 from)
 	u64 *words = (u64 *)to;
 	long n = bpf_probe_read_user_str(to, TEXT_MAX, (void *)from);
 
-	if (n < 1) {
+	if (n < 0) {
 		words[0] = 0x61646165726e753cULL;
 		words[1] = 0x3e656c62ULL;
 		return 16;
+	}
+	if (!n) { /* an empty one, before v6.13: since then the NUL counts as with others */
+		to[0] = 0;
+		n = 1;
 	}
 	end_text(to, n);
 	return n;

@@ -30,6 +30,14 @@ struct walk {
 };
 #define WALK_AT (PARTS_ROOM + 2 * NAME_ROOM)
 
+/* n, and where it is used a bound that verifiers before v6.8 see as well: they lose the one that was checked on a copy
+ * of n, and the compiler leaves out a second check. */
+static __always_inline u64 at_most(u64 n, const u32 max)
+{
+	asm volatile("if %[n] <= %[max] goto +1\n%[n] = %[max]" : [n] "+r"(n) : [max] "i"(max));
+	return n;
+}
+
 static __always_inline struct mount *mount_of(struct vfsmount *mnt)
 {
 	return (void *)mnt - bpf_core_field_offset(struct mount, mnt);
@@ -52,15 +60,18 @@ static __always_inline bool cross(struct walk *w)
 static __always_inline bool step(struct walk *w, struct ev_path *e)
 {
 	struct dentry *dentry = w->dentry, *parent;
+	const unsigned char *name;
+	u64 at = w->used;
 	long n;
-	u32 at = w->used;
 
 	if (dentry == w->root)
 		return cross(w);
 	parent = BPF_CORE_READ(dentry, d_parent);
 	if (at > PARTS_ROOM)
 		return false;
-	n = bpf_probe_read_kernel_str(&e->parts[at], NAME_ROOM, BPF_CORE_READ(dentry, d_name.name));
+	name = BPF_CORE_READ(dentry, d_name.name);
+	at = at_most(at, PARTS_ROOM);
+	n = bpf_probe_read_kernel_str(&e->parts[at], NAME_ROOM, name);
 	if (n > 0)
 		w->used = at + n;
 	if (parent == dentry)

@@ -84,6 +84,18 @@ extern struct games games SEC(".maps");
 /* With opt.follow, as userspace finds out: the game among them, and whether only that is recorded from here on. */
 extern __u32 game_tgid, game_only;
 
+/* In its place where task storage fails at times: by thread id. Preallocated, so that it can be used anywhere. */
+struct threads_by_tid {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 8192);
+	__type(key, u32);
+	__type(value, struct thread_state);
+};
+extern struct threads_by_tid threads_by_tid SEC(".maps");
+/* a new thread's state; numbers, since userspace does not know the type */
+extern const volatile u64 no_thread[64];
+_Static_assert(sizeof(struct thread_state) <= sizeof(no_thread), "no_thread holds a whole state");
+
 static __always_inline bool traced(struct task_struct *task)
 {
 	u32 tgid = task->tgid, only;
@@ -102,13 +114,35 @@ static __always_inline bool is_game(struct task_struct *task)
 
 static __always_inline struct thread_state *thread_state(struct task_struct *task)
 {
-	return bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct thread_state *st;
+	u32 tid = task->pid;
+
+	if (!opt.threads_by_tid)
+		return bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	st = bpf_map_lookup_elem(&threads_by_tid, &tid);
+	if (st)
+		return st;
+	bpf_map_update_elem(&threads_by_tid, &tid, (const void *)no_thread, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&threads_by_tid, &tid);
 }
 
 /* Of a thread that had an event before: never allocates, so it may run anywhere. */
 static __always_inline struct thread_state *thread_state_if_any(struct task_struct *task)
 {
-	return bpf_task_storage_get(&threads, task, NULL, 0);
+	u32 tid = task->pid;
+
+	if (!opt.threads_by_tid)
+		return bpf_task_storage_get(&threads, task, NULL, 0);
+	return bpf_map_lookup_elem(&threads_by_tid, &tid);
+}
+
+/* The thread is at its end: task storage goes by itself. */
+static __always_inline void forget_thread(struct task_struct *task)
+{
+	u32 tid = task->pid;
+
+	if (opt.threads_by_tid && traced(task))
+		bpf_map_delete_elem(&threads_by_tid, &tid);
 }
 
 static __always_inline int lost(enum ev_class class)

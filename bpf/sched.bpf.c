@@ -181,8 +181,11 @@ int sched__exit(u64 *ctx)
 	u32 tgid = task->tgid;
 	struct ev_exit *e;
 
+	forget_thread(task);
 	if (opt.follow && task->signal->nr_threads <= 1)
 		bpf_map_delete_elem(&games, &tgid);
+	if (!opt.sched && !opt.follow)
+		return 0;
 	e = reserve(exit);
 	if (!e)
 		return lost(CLASS_SCHED);

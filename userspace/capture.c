@@ -50,14 +50,20 @@ static void hear_verifier(struct capture *c, char *verdict)
 		snprintf(c->reason + strlen(c->reason), sizeof(c->reason) - strlen(c->reason), " (%s)", last);
 }
 
+#define TOLD_MAX 1800 /* bytes of a message that are worth showing; a verifier's log counts from its end */
+
 static int listen_to_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
 	static const char log_begins[] = "-- BEGIN PROG LOAD LOG --\n";
 	char *text, name[64], *why;
+	int n;
 
-	if (level > LIBBPF_WARN || vasprintf(&text, fmt, ap) < 0)
+	if (level > LIBBPF_WARN)
 		return 0;
-	log_debug("%s", text);
+	n = vasprintf(&text, fmt, ap);
+	if (n < 0)
+		return 0;
+	log_debug("%s", n > TOLD_MAX ? text + n - TOLD_MAX : text);
 	if (!listening || sscanf(text, "libbpf: prog '%63[^']'", name) != 1)
 		goto cleanup;
 	why = strstr(text, "program load failed: ");
@@ -100,6 +106,8 @@ static bool wanted(const struct capture *c, const char *name, enum ev_class clas
 	if (c->o.follow && (!strcmp(name, "sched__newtask") || !strcmp(name, "sched__exit")))
 		return true;
 	if (!strcmp(name, "sched__waking") && c->o.on[CLASS_LOCK]) /* who woke a waiter */
+		return true;
+	if (!strcmp(name, "sched__exit") && c->threads_by_tid) /* to forget them */
 		return true;
 	if (class == CLASS_IRQ && (c->o.on[CLASS_SCHED] || c->o.on[CLASS_LOCK])) /* whether a wakeup is anyone's */
 		return true;
@@ -145,6 +153,28 @@ static int tracepoint_args(const struct btf *btf, const char *name)
 	return t && btf_is_func_proto(t) ? btf_vlen(t) - 1 : 0;
 }
 
+/* io_uring's tracepoints changed their names and arguments: bpf/uring.bpf.c says when. */
+static void fit_uring(struct capture *c, const struct btf *btf)
+{
+	struct program *submit = capture__find_program(c, "file__uring_submit");
+	struct program *complete = capture__find_program(c, "file__uring_complete");
+	int args = tracepoint_args(btf, "io_uring_complete");
+
+	c->skel->rodata->opt.uring_complete_has_cqe = args == 3;
+	if (!submit->wanted || submit->failed)
+		return;
+	if (!tracepoint_args(btf, "io_uring_submit_req") &&
+		!bpf_program__set_attach_target(submit->prog, 0, "io_uring_submit_sqe"))
+		c->skel->rodata->opt.uring_submit_has_ctx = tracepoint_args(btf, "io_uring_submit_sqe") > 2;
+	if (args != 4)
+		return;
+	/* v5.18 c73ebb685fb6: until then io_uring_complete(ctx, user_data, res, cflags) */
+	submit->failed = complete->failed = true;
+	bpf_program__set_autoload(submit->prog, false);
+	bpf_program__set_autoload(complete->prog, false);
+	capture__note(c, CLASS_FILE, "io_uring is not recorded: this kernel does not tell which request is complete");
+}
+
 static bool class_wants(const struct capture_options *o, u8 handler)
 {
 	if (handler == HANDLE_OTHER)
@@ -156,10 +186,25 @@ static bool class_wants(const struct capture_options *o, u8 handler)
 	return o->on[CLASS_ALLOC];
 }
 
+/* v6.2 e8b02296a6b8: until then bpf_task_storage_get finds nothing where another thread was preempted within it, and
+ * what such a thread did would be missing. The helper's second variant came with the cure. */
+static bool task_storage_fails(const struct btf *btf)
+{
+	return btf__find_by_name_kind(btf, "bpf_task_storage_get_recur", BTF_KIND_FUNC) < 0;
+}
+
+static int choose_thread_map(struct capture *c)
+{
+	int err = bpf_map__set_autocreate(c->skel->maps.threads, !c->threads_by_tid);
+
+	c->skel->rodata->opt.threads_by_tid = c->threads_by_tid;
+	return err ? err : bpf_map__set_autocreate(c->skel->maps.threads_by_tid, c->threads_by_tid);
+}
+
 static void fill_options(struct capture *c)
 {
 	struct redframe_bpf__rodata *ro = c->skel->rodata;
-	struct btf *btf = btf__load_vmlinux_btf();
+	struct btf *btf = c->btf;
 
 	ro->opt.tgid = c->o.tgid;
 	ro->opt.follow = c->o.follow;
@@ -181,8 +226,7 @@ static void fill_options(struct capture *c)
 	ro->opt.stacks_per_second = CAPTURE_STACKS_PER_SECOND;
 	if (btf) {
 		ro->opt.switch_has_state = tracepoint_args(btf, "sched_switch") >= 4;
-		ro->opt.uring_complete_has_cqe = tracepoint_args(btf, "io_uring_complete") == 3;
-		btf__free(btf);
+		fit_uring(c, btf);
 	}
 	for (int nr = 0; nr < SYSCALL_NRS; nr++) {
 		u16 id = syscall__id(nr);
@@ -218,7 +262,9 @@ static int open_skeleton(struct capture *c)
 			if (program__is_uprobe(&c->programs[i]))
 				bpf_program__set_expected_attach_type(
 					c->programs[i].prog, (enum bpf_attach_type)UPROBE_MULTI_ATTACH_TYPE);
-	err = bpf_map__set_max_entries(c->skel->maps.events, c->o.ring_bytes);
+	err = choose_thread_map(c);
+	if (!err)
+		err = bpf_map__set_max_entries(c->skel->maps.events, c->o.ring_bytes);
 	if (!err)
 		err = bpf_map__set_max_entries(c->skel->maps.probes, PROBE_MAX);
 	if (!err && c->o.follow)
@@ -258,6 +304,13 @@ static int load(struct capture *c)
 	}
 }
 
+/* v5.15 7adfc6c9b315: without cookies a probe does not know which one it is. Some programs load on older kernels, but a
+ * recording without frames, calls and faults explains nothing. */
+static bool too_old(void)
+{
+	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_get_attach_cookie, NULL) == 0;
+}
+
 int capture__load(struct capture **out, const struct capture_options *o, capture_note_fn note_fn, void *arg)
 {
 	struct capture *c = calloc(1, sizeof(*c));
@@ -272,7 +325,17 @@ int capture__load(struct capture **out, const struct capture_options *o, capture
 	c->n_cpus = libbpf_num_possible_cpus();
 	c->uprobe_multi = uprobe_multi__supported();
 	libbpf_set_print(listen_to_libbpf);
+	if (too_old()) {
+		capture__note(
+			c, CLASS_META, "this kernel is too old: redframe needs Linux 5.15 or later (BPF cookies)");
+		capture__free(c);
+		return -EOPNOTSUPP;
+	}
+	c->btf = btf__load_vmlinux_btf();
+	c->threads_by_tid = c->btf && task_storage_fails(c->btf);
 	err = load(c);
+	btf__free(c->btf);
+	c->btf = NULL;
 	if (err) {
 		capture__note(c, CLASS_META, "loading the BPF programs: %s", errstr(err));
 		capture__free(c);
@@ -320,6 +383,26 @@ u64 capture__stacks(const struct capture *c, u64 skipped[])
 {
 	memcpy(skipped, c->skel->bss->stacks_skipped, sizeof(c->skel->bss->stacks_skipped));
 	return c->skel->bss->stacks_taken;
+}
+
+u64 capture__skipped(const struct capture *c, char *worst, size_t size)
+{
+	u64 sum = 0, most = 0;
+
+	for (int i = 0; i < c->n_programs; i++) {
+		struct bpf_prog_info info = {};
+		u32 len = sizeof(info);
+
+		if (!c->programs[i].attached ||
+			bpf_obj_get_info_by_fd(bpf_program__fd(c->programs[i].prog), &info, &len))
+			continue;
+		sum += info.recursion_misses;
+		if (info.recursion_misses <= most)
+			continue;
+		most = info.recursion_misses;
+		snprintf(worst, size, "%s", c->programs[i].name);
+	}
+	return sum;
 }
 
 u64 capture__alloc_calls(const struct capture *c)

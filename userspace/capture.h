@@ -54,6 +54,9 @@ void capture__game(struct capture *c, u32 tgid, bool only);
 int capture__ring_fd(const struct capture *c);
 /* lost since load, by class and CPU */
 u64 capture__lost(const struct capture *c, enum ev_class class, u32 cpu);
+/* Events that the kernel did not hand to a program because it ran on that CPU already (v5.12 9ed9e9ba2337; before, not
+ * counted); in worst the program that it happened to most. */
+u64 capture__skipped(const struct capture *c, char *worst, size_t size);
 /* hits of allocation probes since load, small ones included */
 u64 capture__alloc_calls(const struct capture *c);
 /* why stacks were not copied, enum stack_skip, and how many were */
