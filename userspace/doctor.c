@@ -12,6 +12,7 @@
 #include "log.h"
 #include "maps.h"
 #include "options.h"
+#include "rights.h"
 #include "strings.h"
 #include "tracefs.h"
 
@@ -55,29 +56,27 @@ static void check_btf(struct findings *f)
 		has ? "/sys/kernel/btf/vmlinux" : "/sys/kernel/btf/vmlinux is not there");
 }
 
-/* linux/capability.h */
-static const struct {
-	int bit;
-	const char *name;
-} capabilities[] = {{39, "CAP_BPF"}, {38, "CAP_PERFMON"}, {19, "CAP_SYS_PTRACE"}, {2, "CAP_DAC_READ_SEARCH"}};
-
 static void check_rights(struct findings *f)
 {
-	char *status = proc__read("/proc/self/status", 8192, NULL), missing[128] = "";
-	const char *line = status ? strstr(status, "\nCapEff:") : NULL;
-	u64 have = line ? strtoull(line + 8, NULL, 16) : 0;
+	char missing[128] = "", lesser[256] = "";
+	u64 have = rights__have();
 
-	for (size_t i = 0; i < ARRAY_SIZE(capabilities); i++)
-		if (!(have >> capabilities[i].bit & 1) &&
-			!(capabilities[i].bit >= 38 && have >> 21 & 1)) /* CAP_SYS_ADMIN */
-			snprintf(missing + strlen(missing), sizeof(missing) - strlen(missing), " %s",
-				capabilities[i].name);
-	free(status);
-	finding__add(f, "rights", missing[0] ? FINDING_FAIL : FINDING_OK, "run it with sudo",
-		missing[0] ? "missing:%s" : "%s",
-		missing[0]  ? missing
-		: geteuid() ? "by capabilities"
-			    : "root");
+	for (const struct right *r = rights_to_record; r->name; r++) {
+		char *to = r->must ? missing : lesser;
+		size_t size = r->must ? sizeof(missing) : sizeof(lesser), n = strlen(to);
+
+		if (have >> r->bit & 1)
+			continue;
+		snprintf(to + n, size - n, "%s %s%s%s", n ? "," : "", r->name, r->must ? "" : " ",
+			r->must ? "" : r->purpose);
+	}
+	if (missing[0])
+		finding__add(f, "rights", FINDING_FAIL, "run it with sudo", "missing:%s", missing);
+	else if (lesser[0])
+		finding__add(
+			f, "rights", FINDING_WARN, "run it with sudo", "enough for your own games; missing:%s", lesser);
+	else
+		finding__add(f, "rights", FINDING_OK, "", "%s", geteuid() ? "by capabilities" : "root");
 }
 
 static void check_tracefs(struct findings *f)

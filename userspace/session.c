@@ -12,6 +12,7 @@
 
 #include "capture.h"
 #include "log.h"
+#include "rights.h"
 #include "scout.h"
 #include "session.h"
 #include "startup.h"
@@ -186,6 +187,15 @@ static int launch(struct session *s)
 	return EXIT_OK;
 }
 
+/* The launched program is a child of before: it keeps what its user may do. */
+static void drop_rights(struct session *s)
+{
+	int err = rights__drop();
+
+	if (err)
+		session__note(s, 0, CLASS_META, "redframe keeps all its rights: %s", errstr(err));
+}
+
 int session__attach(struct session *s, int fd)
 {
 	u64 ts;
@@ -219,6 +229,7 @@ int session__attach(struct session *s, int fd)
 		log_err("%s (%u) ended while redframe attached", s->target.name, s->target.tgid);
 		return EXIT_NO_TARGET;
 	}
+	drop_rights(s);
 	session__start_scout(s, false);
 	return launch(s);
 }
@@ -329,6 +340,16 @@ void session__run(struct session *s)
 	s->cpu_ns = own_cpu_ns() - s->cpu_before;
 }
 
+static void tell_skipped(struct session *s)
+{
+	char worst[64] = "";
+	u64 n = capture__skipped(s->capture, worst, sizeof(worst));
+
+	if (n)
+		session__note(s, 1, CLASS_META, "the kernel passed over %llu events, most of %s: it was in use",
+			(unsigned long long)n, worst);
+}
+
 int session__finish(struct session *s)
 {
 	int err;
@@ -336,6 +357,7 @@ int session__finish(struct session *s)
 	scout__stop(s->scout);
 	s->scout = NULL;
 	s->stop = clock_boot_ns();
+	tell_skipped(s);
 	capture__detach(s->capture);
 	meta__info(&s->out, s->stop, "session.detach_ms", "%.1f", (clock_boot_ns() - s->stop) / 1e6);
 	drain__pass(&s->drain); /* what is still in the ring */
