@@ -151,7 +151,19 @@ test-live: all $(LIVE_PROGRAMS)
 # redframe against the log of examples/hitches: every kind 20 times in both shapes, and 10,000 frames without a hitch
 test-accuracy: all $(O)/live/test_hitches
 	REDFRAME_ROUNDS=$${REDFRAME_ROUNDS:-20} REDFRAME_FRAMES=$${REDFRAME_FRAMES:-10000} $(O)/live/test_hitches
--include tests/live/live.mk
+-include tests/live/live.mk tests/vm/vm.mk
+
+# ---- for arm64: all of it cross-compiled, the unit tests under user-mode emulation; docs/kernels.md says which not ----
+ARM64_LIBS = $(O)/arm64-libs
+ARM64_MAKE = $(MAKE) --no-print-directory O=$(O)/arm64 ARCH=aarch64 CC='aarch64-linux-gnu-gcc --sysroot=$(abspath $(ARM64_LIBS))/root'
+ARM64_TESTS = $(filter-out test_hitches test_sites test_vulkan,$(TESTS))
+.PHONY: arm64
+arm64:
+	@scripts/deps build arm64
+	@scripts/arm64-libraries $(ARM64_LIBS)
+	@+$(ARM64_MAKE) -j$(JOBS) all $(ARM64_TESTS:%=$(O)/arm64/tests/%)
+	@+QEMU_LD_PREFIX=$(abspath $(ARM64_LIBS))/root O='$(O)/arm64' scripts/run-tests -u qemu-aarch64-static -j $(JOBS) \
+		$(ARM64_TESTS:%=$(O)/arm64/tests/%)
 
 # ---- the source itself ----
 check-format: # the lists in *.def are tables, laid out by hand

@@ -66,8 +66,11 @@ static void test_markers_of_another_provider_are_frames_with_a_number_and_no_str
 
 static void count_marks(const struct live *l)
 {
+	const struct frame_stream *s = model__stream(l->model, 0);
+
 	assert_int_equal(live__count(l, EV_FRAME), FRAMES);
-	assert_int_equal(model__stats(l->model)->counts[CLASS_FRAME], FRAMES);
+	/* in a tight loop on a CPU that stands still at times, some look like the one before, seen again */
+	assert_int_equal(model__stats(l->model)->counts[CLASS_FRAME] + s->doubled, FRAMES);
 }
 
 static void test_a_function_by_its_symbol_is_a_frame_at_each_call(void **state)
