@@ -13,6 +13,7 @@
 
 static int partner_tid, mover_tid;
 static int request[2];
+static volatile int served; /* a thread that is being woken still looks blocked: this says that it was */
 static int tids[THREADS];
 static int cpus[2];
 
@@ -22,7 +23,7 @@ static void *partner(void *arg)
 
 	partner_tid = gettid();
 	while (read(request[0], &byte, 1) == 1 && byte)
-		;
+		served++;
 	return arg;
 }
 
@@ -100,6 +101,8 @@ int main(void)
 		usleep(1000);
 	target_ready();
 	for (int i = 0; i < WAKES; i++) {
+		while (served < i)
+			usleep(20);
 		await_blocked(partner_tid, SYS_read);
 		MUST(write(request[1], "x", 1) == 1);
 	}
@@ -107,6 +110,8 @@ int main(void)
 		run_thread(short_thread, (void *)i);
 	run_thread(mover, NULL);
 	child = run_program();
+	while (served < WAKES)
+		usleep(20);
 	await_blocked(partner_tid, SYS_read);
 	MUST(write(request[1], "", 1) == 1);
 	pthread_join(t, NULL);
