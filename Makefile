@@ -96,7 +96,9 @@ demo:
 	@+$(MAKE) --no-print-directory -j$(JOBS) all
 	@O='$(O)' scripts/demo
 # the recording that demo explains where nothing can be traced
-sample: all
+$(O)/scrub: scripts/scrub.c $(O)/libredframe.a
+	$(CC) $(ALL_CFLAGS) -o $@ $< $(O)/libredframe.a $(LIBS)
+sample: all $(O)/scrub
 	@O='$(O)' scripts/sample
 
 # ---- tests ----
