@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
 #include <linux/capability.h>
+#include <linux/perf_event.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -41,12 +42,12 @@ static int get(struct sets *s)
 	return 0;
 }
 
-static int set(u64 keep)
+static int set_effective(u64 permitted, u64 effective)
 {
 	struct __user_cap_header_struct h = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct d[2] = {
-		{.effective = (u32)keep, .permitted = (u32)keep},
-		{.effective = (u32)(keep >> 32), .permitted = (u32)(keep >> 32)},
+		{.effective = (u32)effective, .permitted = (u32)permitted},
+		{.effective = (u32)(effective >> 32), .permitted = (u32)(permitted >> 32)},
 	};
 
 	return syscall(SYS_capset, &h, d) ? -errno : 0;
@@ -86,6 +87,24 @@ static void shrink_bounds(u64 keep)
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 }
 
+/* Debian's and Ubuntu's kernels know a perf_event_paranoid of 3 and 4, at which CAP_PERFMON does not open perf events.
+ */
+static bool perf_needs_admin(const struct sets *s)
+{
+	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE, .size = sizeof(attr), .config = PERF_COUNT_SW_DUMMY};
+	const u64 admin = 1ULL << CAP_SYS_ADMIN;
+	int fd;
+
+	if (!(s->effective & admin) || set_effective(s->permitted, s->effective & ~admin))
+		return false;
+	fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+	set_effective(s->permitted, s->effective);
+	if (fd < 0)
+		return errno == EACCES || errno == EPERM;
+	close(fd);
+	return false;
+}
+
 int rights__drop(void)
 {
 	u64 keep = worth_keeping();
@@ -97,8 +116,10 @@ int rights__drop(void)
 	/* who holds CAP_SYS_ADMIN alone in place of the two that it was split into still needs it */
 	if (admin_is_more(s.permitted) && (keep & ~s.permitted & (1ULL << RIGHT_BPF | 1ULL << RIGHT_PERFMON)))
 		keep |= 1ULL << CAP_SYS_ADMIN;
+	if (perf_needs_admin(&s)) /* probes that come later are perf events where there is no uprobe_multi */
+		keep |= 1ULL << CAP_SYS_ADMIN;
 	shrink_bounds(keep);
-	err = set(s.permitted & keep);
+	err = set_effective(s.permitted & keep, s.permitted & keep);
 	if (!err && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		err = -errno;
 	return err;
