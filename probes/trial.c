@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include "maps.h"
 #include "trial.h"
+#include "uprobe_multi.h"
 
 int trial__open(struct trial *t, u32 tgid)
 {
@@ -40,7 +41,12 @@ static int load_counter(const struct trial *t, int index)
 		INSN(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, 0),
 		INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),
 	};
-	int fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "redframe_trial", "GPL", insns, ARRAY_SIZE(insns), NULL);
+	LIBBPF_OPTS(bpf_prog_load_opts, opts);
+	int fd;
+
+	if (uprobe_multi__supported())
+		opts.expected_attach_type = (enum bpf_attach_type)UPROBE_MULTI_ATTACH_TYPE;
+	fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "redframe_trial", "GPL", insns, ARRAY_SIZE(insns), &opts);
 
 	return fd < 0 ? -errno : fd;
 }
@@ -58,15 +64,13 @@ static int pmu_type(void)
 	return type;
 }
 
-int uprobe__attach(const struct site_list *l, const struct site *s, int prog)
+static int attach_event(const char *path, const struct site *s, int prog)
 {
-	char path[64];
 	struct perf_event_attr attr = {.size = sizeof(attr), .config2 = s->offset};
 	int type = pmu_type(), fd, err;
 
 	if (type < 0)
 		return type;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", l->files[s->file].fd);
 	attr.type = (u32)type;
 	attr.config1 = (u64)(uintptr_t)path;
 	attr.config = s->semaphore << 32; /* ref_ctr_offset: bits 32-63, in config of the uprobe PMU */
@@ -81,6 +85,16 @@ int uprobe__attach(const struct site_list *l, const struct site *s, int prog)
 	return err;
 }
 
+static int attach(const struct trial *t, const struct site_list *l, const struct site *s, int prog)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", l->files[s->file].fd);
+	if (uprobe_multi__supported())
+		return uprobe_multi__attach(prog, path, t->tgid, &s->offset, &s->semaphore, NULL, 1);
+	return attach_event(path, s, prog);
+}
+
 int trial__add(struct trial *t, const struct site_list *l)
 {
 	int index = t->n, prog;
@@ -92,7 +106,7 @@ int trial__add(struct trial *t, const struct site_list *l)
 		return prog;
 	t->progs[t->n++] = prog;
 	for (int i = 0; i < l->n && t->n_events < (int)ARRAY_SIZE(t->events); i++) {
-		int fd = uprobe__attach(l, &l->sites[i], prog);
+		int fd = attach(t, l, &l->sites[i], prog);
 
 		if (fd < 0)
 			return fd;

@@ -23,7 +23,5 @@ int trial__open(struct trial *t, u32 tgid); /* 0 or -errno */
 int trial__add(struct trial *t, const struct site_list *l);
 u64 trial__count(const struct trial *t, int candidate);
 void trial__close(struct trial *t);
-/* Attaches a loaded program to a site: a perf event's fd or -errno. */
-int uprobe__attach(const struct site_list *l, const struct site *s, int prog);
 
 #endif

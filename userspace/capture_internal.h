@@ -10,6 +10,7 @@
 #include "bpf_options.h"
 #include "capture.h"
 #include "redframe.skel.h"
+#include "uprobe_multi.h"
 
 #define MAX_PROGRAMS 64
 #define FOLLOW_MAX   16384 /* processes that are recorded at once */
@@ -47,12 +48,5 @@ struct capture {
 void capture__note(struct capture *c, enum ev_class class, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 bool program__is_uprobe(const struct program *p);
 struct program *capture__find_program(struct capture *c, const char *name);
-
-/* userspace/uprobe_multi.c: v6.6 89ae89f53d: many uprobes of one file in one link, attached and detached together */
-#define UPROBE_MULTI_ATTACH_TYPE 48 /* BPF_TRACE_UPROBE_MULTI, which the headers of libbpf 1.1 do not have */
-bool uprobe_multi__supported(void);
-/* A link's fd or -errno; attach only within tgid's address space. arrays of n. */
-int uprobe_multi__attach(
-	int prog_fd, const char *path, u32 tgid, const u64 *offsets, const u64 *semaphores, const u64 *cookies, u32 n);
 
 #endif

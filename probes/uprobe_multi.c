@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "capture_internal.h"
+#include "uprobe_multi.h"
 
 /* The part of union bpf_attr that BPF_LINK_CREATE reads, as of v6.6; the kernel's headers may be older than the kernel.
  */
@@ -37,7 +37,7 @@ int uprobe_multi__attach(
 	return fd < 0 ? -errno : fd;
 }
 
-bool uprobe_multi__supported(void)
+static bool try_it(void)
 {
 	static const struct bpf_insn insns[] = {
 		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
@@ -55,4 +55,13 @@ bool uprobe_multi__supported(void)
 		close(err);
 	close(prog);
 	return err == -EBADF;
+}
+
+bool uprobe_multi__supported(void)
+{
+	static int known = -1;
+
+	if (known < 0)
+		known = try_it();
+	return known;
 }

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ *
+ * Many uprobes of one file in one link, attached and detached together, and only in one process (v6.6 89ae89f53d). It
+ * takes CAP_BPF and CAP_PERFMON; a uprobe by perf event takes CAP_SYS_ADMIN.
+ */
+#ifndef REDFRAME_UPROBE_MULTI_H
+#define REDFRAME_UPROBE_MULTI_H
+
+#include "common.h"
+
+#define UPROBE_MULTI_ATTACH_TYPE 48 /* BPF_TRACE_UPROBE_MULTI, which the headers of libbpf 1.1 do not have */
+
+/* Whether the kernel has it: tried once. Programs must be loaded for this attach type then. */
+bool uprobe_multi__supported(void);
+/* A link's fd or -errno; attach only within tgid's address space. arrays of n. */
+int uprobe_multi__attach(
+	int prog_fd, const char *path, u32 tgid, const u64 *offsets, const u64 *semaphores, const u64 *cookies, u32 n);
+
+#endif
