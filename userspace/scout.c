@@ -48,7 +48,8 @@ struct scout {
 	struct scout_find find; /* under lock, while `found` */
 	bool found;
 	bool stop, settled;
-	u64 seen; /* hash of the files mapped */
+	int blind; /* -errno, until it was told */
+	u64 seen;  /* hash of the files mapped */
 	struct relative family[FAMILY_MAX];
 	int n_family;
 	struct device_watch devices;
@@ -86,17 +87,21 @@ static void watch_devices(struct scout *s)
 {
 	struct device_watch *d = &s->devices;
 	struct objects o;
+	int err = 0;
 
 	if (d->on || objects__read(&o, s->want.tgid))
 		return;
-	if (vulkan__create_device(&d->sites, &o) > 0 && !trial__open(&d->trial, s->want.tgid)) {
-		d->on = trial__add(&d->trial, &d->sites) >= 0;
-		if (!d->on)
+	if (vulkan__create_device(&d->sites, &o) > 0) {
+		err = trial__open(&d->trial, s->want.tgid) ?: min(trial__add(&d->trial, &d->sites), 0);
+		d->on = !err;
+		if (err)
 			trial__close(&d->trial);
 	}
 	objects__free(&o);
 	if (!d->on)
 		sites__free(&d->sites);
+	if (err)
+		__atomic_store_n(&s->blind, err, __ATOMIC_RELAXED);
 }
 
 static void unwatch_devices(struct device_watch *d)
@@ -378,6 +383,11 @@ bool scout__take(struct scout *s, struct scout_find *out)
 	s->found = false;
 	pthread_mutex_unlock(&s->lock);
 	return yes;
+}
+
+int scout__blind(struct scout *s)
+{
+	return __atomic_exchange_n(&s->blind, 0, __ATOMIC_RELAXED);
 }
 
 void scout__settle(struct scout *s)

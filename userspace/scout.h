@@ -35,6 +35,8 @@ struct scout;
 struct scout *scout__start(const struct scout_want *w);
 /* What was found since, once: false if nothing. Never blocks. */
 bool scout__take(struct scout *s, struct scout_find *out);
+/* What could not be watched for, once: -errno of the counter on vkCreateDevice; 0: nothing to tell. */
+int scout__blind(struct scout *s);
 /* The frame source fires: no other is looked for. */
 void scout__settle(struct scout *s);
 void scout__stop(struct scout *s); /* NULL is fine */

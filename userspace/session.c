@@ -35,6 +35,13 @@ static void capture_note(void *arg, enum ev_class class, const char *text)
 	session__note(arg, 1, class, "%s", text);
 }
 
+u64 session__stamp(struct session *s)
+{
+	if (s->drain.ring)
+		drain__pass(&s->drain); /* its error stays in s->out, and ends the next pass of session__run */
+	return clock_boot_ns();
+}
+
 /* ---- the game ---- */
 
 static int signals_as_fd(void)
@@ -173,13 +180,13 @@ static int launch(struct session *s)
 	if (!s->launch.tgid)
 		return EXIT_OK;
 	/* until now it was a copy of us */
-	ts = clock_boot_ns();
 	if (target__by_pid(&t, tgid, why, sizeof(why))) {
 		log_debug("%s ended at once: %s", s->o->command[0], why);
 		return EXIT_OK; /* its pidfd says so, and what it has started may go on */
 	}
 	target__close(&s->target);
 	s->target = t;
+	ts = session__stamp(s);
 	startup__game(&s->out, ts, &s->target);
 	images__free(&s->images);
 	images__refresh(&s->images, tgid);

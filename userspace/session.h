@@ -41,7 +41,8 @@ struct session {
 	u32 notes;
 	u64 cpu_before, cpu_ns; /* of redframe itself: when recording began, and spent while it ran */
 	u64 alone_since;        /* CMD has ended, and what it left behind may become the game; 0: no */
-	bool only_game;         /* of CMD and its children only the game is recorded from here on */
+	bool told_blind;
+	bool only_game; /* of CMD and its children only the game is recorded from here on */
 	/* the guard of the allocation probes: session__guard_allocs */
 	u64 alloc_calls_before, alloc_checked;
 	u64 alloc_pause_ns; /* how long they were off the last time; 0: never */
@@ -77,6 +78,8 @@ void session__leave_sites(struct session *s, u8 what); /* enum probe_what */
 void session__take_finds(struct session *s);
 void session__guard_allocs(struct session *s, u64 ts);
 
+/* Now, for a record of our own: what the kernel has written up to now comes before it, however long we were busy. */
+u64 session__stamp(struct session *s);
 /* Something that could not be done: into the recording, and said. */
 void session__note(struct session *s, u32 severity, enum ev_class class, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));

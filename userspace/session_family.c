@@ -18,7 +18,8 @@
 #include "session.h"
 #include "startup.h"
 
-#define ALONE_NS (30 * NSEC_PER_SEC) /* how long what CMD left behind may take to show a frame */
+#define ALONE_LEAST_NS (200 * NSEC_PER_MSEC)
+#define ALONE_NS       (30 * NSEC_PER_SEC) /* how long what CMD left behind may take to show a frame */
 
 int session__begin_family(struct session *s)
 {
@@ -55,34 +56,42 @@ void session__tell_family(struct session *s, u64 ts)
 }
 
 /* What /proc says of the game since it has become another program. */
-static void introduce(struct session *s, u64 ts)
+static void introduce(struct session *s)
 {
+	u64 ts = session__stamp(s);
+
 	startup__game(&s->out, ts, &s->target);
 	images__free(&s->images);
 	images__refresh(&s->images, s->target.tgid);
 	startup__maps(&s->out, ts, s->target.tgid);
 }
 
-/* CMD may come to its program by a chain of execs. */
+/* CMD may come to its program by a chain of execs; and a look in the middle of one sees the old name with the new file.
+ */
 static void follow_exec(struct session *s)
 {
+	bool other_file, other_name;
 	char why[256];
 	struct target t;
 
 	if (s->target.pidfd < 0 || target__by_pid(&t, s->target.tgid, why, sizeof(why)))
 		return;
-	if (strcmp(t.exe, s->target.exe) != 0) {
-		target__close(&s->target);
-		s->target = t;
-		introduce(s, clock_boot_ns());
-	} else {
+	other_file = strcmp(t.exe, s->target.exe) != 0;
+	other_name = strcmp(t.name, s->target.name) != 0;
+	if (!other_file && !other_name) {
 		target__close(&t);
+		return;
 	}
+	target__close(&s->target);
+	s->target = t;
+	if (other_file)
+		introduce(s);
+	else
+		startup__game(&s->out, session__stamp(s), &s->target);
 }
 
 int session__retarget(struct session *s, u32 tgid)
 {
-	u64 ts = clock_boot_ns();
 	char why[256];
 	struct target t;
 
@@ -98,8 +107,8 @@ int session__retarget(struct session *s, u32 tgid)
 	s->target = t;
 	s->only_game = !s->o->children;
 	capture__game(s->capture, tgid, s->only_game);
-	startup__tasks(&s->out, ts, tgid);
-	introduce(s, ts);
+	startup__tasks(&s->out, session__stamp(s), tgid);
+	introduce(s);
 	scout__stop(s->scout);
 	s->scout = NULL;
 	return 0;
@@ -111,13 +120,16 @@ bool session__outlives_target(struct session *s, u64 ts)
 
 	launch__reap(&s->launch);
 	if (!s->o->command || s->target.tgid != s->launch.tgid || s->drain.marks >= SETTLED_MARKS ||
-		!strcmp(s->o->frame, "none") || !family__list((u32)getpid(), &one, 1))
+		!strcmp(s->o->frame, "none"))
 		return false;
 	if (!s->alone_since) {
 		s->alone_since = ts;
 		log_debug("%s has ended; what it left behind may be the game", s->o->command[0]);
 		target__close(&s->target);
 	}
+	/* while they are handed from one parent to the next, a look at /proc may miss them */
+	if (!family__list((u32)getpid(), &one, 1))
+		return ts - s->alone_since < ALONE_LEAST_NS;
 	return ts - s->alone_since < ALONE_NS;
 }
 

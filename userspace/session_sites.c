@@ -154,24 +154,29 @@ static void leave_frame_source(struct session *s)
 	s->have_frames = false;
 }
 
-static void take_frame_source(struct session *s, const struct scout_find *f, u64 ts)
+static void take_frame_source(struct session *s, const struct scout_find *f)
 {
+	u64 ts;
+
 	if (s->have_frames)
 		return;
 	s->have_frames = true;
 	snprintf(s->source, sizeof(s->source), "%s", f->source);
+	ts = session__stamp(s);
 	meta__info(&s->out, ts, "frame.source", "%s", f->source);
 	log_info("frames: %s (from %.1f s on)", f->source, (ts - s->start) / 1e9);
 	if (f->why[0])
 		session__note(s, 0, CLASS_FRAME, "frames: %s", f->why);
 }
 
-static void attach_finds(struct session *s, struct scout_find *f, u64 ts)
+static void attach_finds(struct session *s, struct scout_find *f)
 {
 	int first = s->sites.n;
+	u64 ts;
 
 	if (!f->sites.n || adopt(s, &f->sites))
 		return;
+	ts = session__stamp(s);
 	startup__sites(&s->out, ts, &s->sites, first);
 	images__refresh(&s->images, s->target.tgid);
 	capture__attach_sites(s->capture, &s->sites, first);
@@ -179,19 +184,29 @@ static void attach_finds(struct session *s, struct scout_find *f, u64 ts)
 		log_info("frames: also %s (from %.1f s on)", s->sites.sites[first].label, (ts - s->start) / 1e9);
 }
 
+static void tell_blind(struct session *s)
+{
+	int err = s->told_blind ? 0 : scout__blind(s->scout);
+
+	if (!err)
+		return;
+	s->told_blind = true;
+	session__note(
+		s, 1, CLASS_FRAME, "Vulkan devices that the game makes from here on are not seen: %s", errstr(err));
+}
+
 void session__take_finds(struct session *s)
 {
 	bool same;
 	struct scout_find f;
-	u64 ts;
 
 	if (!s->scout)
 		return;
 	if (s->drain.marks >= SETTLED_MARKS)
 		scout__settle(s->scout);
+	tell_blind(s);
 	if (!scout__take(s->scout, &f))
 		return;
-	ts = clock_boot_ns();
 	if (f.tgid != s->target.tgid && session__retarget(s, f.tgid)) {
 		sites__free(&f.sites); /* it has ended already */
 		return;
@@ -200,10 +215,10 @@ void session__take_finds(struct session *s)
 	if (f.frame && s->have_frames && !same && !s->drain.marks)
 		leave_frame_source(s);
 	drop_sites(s, &f.sites, f.frame && s->have_frames && !same);
-	attach_finds(s, &f, ts);
+	attach_finds(s, &f);
 	if (f.frame) {
 		s->sites.unsure = f.sites.unsure;
-		take_frame_source(s, &f, ts);
+		take_frame_source(s, &f);
 	}
 	sites__free(&f.sites);
 	if (!s->scout)
