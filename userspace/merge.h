@@ -8,7 +8,8 @@
 
 #include "common.h"
 
-#define MERGE_WINDOW_NS (100 * NSEC_PER_MSEC)
+/* longer than anything that keeps the recorder from the ring: letting go of a uprobe takes a tenth of a second */
+#define MERGE_WINDOW_NS (500 * NSEC_PER_MSEC)
 #define MERGE_MAX_BYTES (16u << 20) /* held back at most; beyond that the oldest goes out early */
 
 struct merge;

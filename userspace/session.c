@@ -27,6 +27,8 @@ void session__note(struct session *s, u32 severity, enum ev_class class, const c
 	va_end(ap);
 	s->notes++;
 	log_warn("%s", text);
+	if (s->drain.ring)
+		drain__pass(&s->drain); /* what happened before stands before, also where finding this out took long */
 	meta__note(&s->out, clock_boot_ns(), severity, class, text);
 }
 
