@@ -187,7 +187,8 @@ static void check_hitch(const char *line, const struct expected *e, int frame, b
 	assert_true(number(line, "ms") >= MS / 2.0);
 	assert_true(number(line, "seen_ms") <= number(line, "ms") + 0.001);
 	assert_true(number(line, "seen_ms") <= number(line, "frame_ms") + 0.001);
-	/* a pipeline may present late by its neighbour frame, where the rival takes the CPU from the render thread too */
+	/* a pipeline may present late by its neighbour frame, where the rival takes the CPU from the render thread too
+	 */
 	if (!pipeline || strcmp(e->kind, "preempt"))
 		assert_true(number(line, "frame_ms") >= MS / 2.0);
 	if (e->cold && !strstr(line_of("start", 0), "\"in_memory\": true"))
