@@ -42,21 +42,23 @@ static __always_inline int over_budget(struct thread_state *st, u64 ts, u32 reas
 	return 0;
 }
 
-/* In pieces, for the stack may end or not be there: what cannot be read ends it. */
+/* In pieces. A page in the midst of the stack may never have been touched: a big frame spans it. It reads as zeros, as
+ * it would for the game (bpf_probe_read_user clears what it cannot read), and the copy goes on to the last piece there
+ * is. */
 static __always_inline void copy(struct stack_copy *c, u64 base)
 {
-	u32 bytes = 0;
+	u32 bytes = 0, end = 0;
 
 	for (u32 i = 0; i < STACK_PIECES; i++) {
 		if (bytes >= opt.stack_bytes)
 			break;
-		if (bpf_probe_read_user(c->data + i * STACK_PIECE, STACK_PIECE, (void *)(base + i * STACK_PIECE)))
-			break;
 		bytes += STACK_PIECE;
+		if (!bpf_probe_read_user(c->data + i * STACK_PIECE, STACK_PIECE, (void *)(base + i * STACK_PIECE)))
+			end = bytes;
 	}
 	c->base = base;
-	c->bytes = bytes;
-	c->more = bytes >= opt.stack_bytes;
+	c->bytes = end;
+	c->more = end >= opt.stack_bytes;
 }
 
 /* A global function, so that it is verified once. Of the current thread, for its event of ts that is recorded next. */
