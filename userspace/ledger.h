@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ *
+ * A run, summed up while it goes on: verdicts in, rows of the store out. Memory is fixed, whatever the run's length.
+ *
+ * soak feeds it from its live stream, ledger__import from a recording; both give the same rows.
+ */
+#ifndef REDFRAME_LEDGER_H
+#define REDFRAME_LEDGER_H
+
+#include "store.h"
+
+struct verdict;
+struct model;
+struct ledger;
+
+#define LEDGER_BLOCK_NS     (10 * NSEC_PER_SEC)
+#define LEDGER_WARM_NS      (5 * NSEC_PER_SEC) /* of each visit to a scene */
+#define LEDGER_FINGERPRINTS 1024u              /* told apart in a run; further ones are one kind, "other hitches" */
+
+struct ledger_options {
+	u64 block_ns;      /* 0: LEDGER_BLOCK_NS */
+	u64 warm_ns;       /* 0: LEDGER_WARM_NS */
+	bool no_warm;      /* every frame counts */
+	bool clock_of_run; /* frames' times count from the run's first frame, not from start_ns */
+	u64 start_ns;      /* BOOTTIME at the run's start */
+};
+
+/* The run is added to the store at once. NULL when out of memory or the store failed (errno). */
+struct ledger *ledger__new(struct store *s, const char *run, const struct store_run *r, const struct ledger_options *o);
+/* Every frame that is explained, slow or not. scene NULL: as the game says (frame.scene). trace: the kept recording
+ * that has the frame; NULL. 0 or -errno. */
+int ledger__verdict(
+	struct ledger *l, const struct verdict *v, const struct model *m, const char *scene, const char *trace);
+/* Writes the open block if it is old enough: call it now and then with the time (BOOTTIME), and with ~0 before a
+ * report. */
+int ledger__tend(struct ledger *l, u64 now_ns);
+u64 ledger__frames(const struct ledger *l);
+int ledger__add_memory(struct ledger *l, u64 now_ns, u64 rss, u64 heap, u64 mapped, u64 mappings);
+int ledger__note(struct ledger *l, u64 now_ns, const char *text);
+/* Writes what is open and the run's end. 0 or the first -errno. */
+int ledger__end(struct ledger *l, int status, const char *reason);
+void ledger__free(struct ledger *l);
+
+/* A recording into the store; its UUID is the run's id, so that a second time changes nothing. enum exit_status, says
+ * what is wrong. */
+int ledger__import(struct store *s, const char *path, char run[RUN_ID_SIZE]);
+
+#endif
