@@ -140,6 +140,7 @@ static void note_part_fields(struct perfetto *p, const struct part *part)
 	perfetto__note_str(p, "who", part->who);
 	if (part->who_tid)
 		perfetto__note_uint(p, "who_tid", part->who_tid);
+	perfetto__note_str(p, "through", part->through);
 	perfetto__note_str(p, "detail", part->detail);
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "because.h"
+#include "relay.h"
 
 #define ROOT_CHILDREN 1024u   /* things of the frame itself that are told apart; then by cause only */
 #define MIXED         (~0ULL) /* what: the things that are not told apart any more */
@@ -145,15 +146,9 @@ static u64 what_key(const struct piece *p)
 	return s->kind == EV_SYSCALL ? s->sys : 0;
 }
 
-static bool is_recorded(const struct model *m, u32 tid)
-{
-	const struct thread *t = model__find_thread(m, tid);
-
-	return t && t->recorded;
-}
-
-/* Whom a thread waits for: who held the lock, else who woke it. */
-static u32 other_thread(const struct tree *tree, const struct piece *p, u32 self)
+/* Whom a thread waits for: who held the lock, else who woke it; *via: the server of another process that did so for it.
+ */
+static u32 other_thread(const struct tree *tree, const struct piece *p, u32 self, u32 *via)
 {
 	u32 waker = p->phase == PHASE_BLOCKED ? p->off->waker : 0, who = 0;
 
@@ -169,12 +164,15 @@ static u32 other_thread(const struct tree *tree, const struct piece *p, u32 self
 			who = waker;
 		break;
 	case CAUSE_IO_WAIT:
-		who = waker;
+		if (waker && model__recorded(tree->m, self) && !model__recorded(tree->m, waker))
+			who = relay__asker(tree->t, tree->m, waker, self, p->off->wake);
+		*via = who ? waker : 0;
+		who = who ? who : waker;
 		break;
 	case CAUSE_SLEEP:
 		break;
 	default: /* the kernel's own workers complete I/O; a thread of the game held a lock of the address space */
-		who = is_recorded(tree->m, waker) || p->cause == CAUSE_UNEXPLAINED ? waker : 0;
+		who = model__recorded(tree->m, waker) || p->cause == CAUSE_UNEXPLAINED ? waker : 0;
 	}
 	return who == self ? 0 : who;
 }
@@ -400,7 +398,7 @@ static int follow(struct tree *tree, u32 node, int depth, u32 who, const struct 
 static int account_piece(struct tree *tree, u32 parent, const struct line *l, u32 tid, const struct piece *p)
 {
 	int depth = tree->nodes[parent].depth;
-	u32 who = other_thread(tree, p, tid);
+	u32 via = 0, who = other_thread(tree, p, tid, &via);
 	u32 node = child(tree, parent, p->cause, what_key(p), who ? thread__group(tree->m, who) : 0);
 	struct node *n = &tree->nodes[node];
 	u32 had = who;
@@ -411,7 +409,9 @@ static int account_piece(struct tree *tree, u32 parent, const struct line *l, u3
 		return 0;
 	}
 	add_piece(n, p);
-	n->foreign = !is_recorded(tree->m, tid);
+	if (via)
+		tally__add(&n->via, via, p->end - p->start);
+	n->foreign = !model__recorded(tree->m, tid);
 	tree->lost |= !depth && p->lost;
 	if (tree->detail && p->cause == CAUSE_CPU_WAIT && p->off)
 		had = add_cpu_wait(tree, n, p);

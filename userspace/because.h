@@ -47,6 +47,7 @@ struct node {
 	const struct span *span, *last_span; /* of the longest piece: names come from it */
 	const struct off *off, *last_off;
 	struct tally who; /* other threads by ns; of CPU_WAIT with their priority in bits 32-39 */
+	struct tally via; /* through which thread of another process they ended the wait, by ns */
 	u32 samples;      /* CODE */
 };
 

@@ -180,7 +180,12 @@ static int describe_who(struct part *p, struct arena *a, const struct model *m, 
 	else
 		thread__name(m, p->who_tid, name, sizeof(name));
 	p->who = arena__text(a, name);
-	return p->who ? 0 : -ENOMEM;
+	p->through_tid = (u32)tally__top(&n->via, NULL);
+	if (p->through_tid) {
+		thread__name(m, p->through_tid, name, sizeof(name));
+		p->through = arena__text(a, name);
+	}
+	return p->who && (p->through || !p->through_tid) ? 0 : -ENOMEM;
 }
 
 static int describe_span(

@@ -28,6 +28,8 @@ struct part {
 	u32 share;                  /* CODE: percent of all samples of that thread's code */
 	u32 who_tid;                /* the other thread; 0: none */
 	const char *who;            /* its name, with the process where it is not the game's */
+	u32 through_tid;            /* the thread of another process that passed it on, as wineserver does; 0: none */
+	const char *through;        /* its name */
 	const char *detail;         /* words for the sentence: "another CPU was idle", …; NULL */
 	const char *where;          /* the function it happened in, with its line; NULL where not known */
 	const struct place *places; /* its call chain, innermost first; NULL */

@@ -157,6 +157,10 @@ static void add_part(struct str *s, const struct part *p, const struct model *m)
 		str__add(s, ", ");
 		add_thread(s, "who", m, p->who_tid);
 	}
+	if (p->through_tid) {
+		str__add(s, ", ");
+		add_thread(s, "through", m, p->through_tid);
+	}
 	if (p->who_prio && p->who_prio < 100)
 		str__fmt(s, ", \"who_realtime\": %d", 99 - p->who_prio);
 	else if (p->who_prio)

@@ -81,6 +81,10 @@ static void add_part(struct str *s, const struct part *p, int depth)
 		str__add(s, p->cause == CAUSE_LOCK_WAIT ? "  held by " : "  ");
 		add_escaped(s, p->who);
 	}
+	if (p->through) {
+		str__add(s, "  through ");
+		add_escaped(s, p->through);
+	}
 	if (p->detail) {
 		str__add(s, "  (");
 		add_escaped(s, p->detail);

@@ -138,6 +138,12 @@ const char *model__note(const struct model *m, u32 i, u32 *severity, u32 *class,
 /* Never NULL: an unknown tid gives a thread without a name, kept in the model. */
 struct thread *model__thread(struct model *m, u32 tid);
 const struct thread *model__find_thread(const struct model *m, u32 tid); /* may be NULL */
+static inline bool model__recorded(const struct model *m, u32 tid)
+{
+	const struct thread *t = model__find_thread(m, tid);
+
+	return t && t->recorded;
+}
 /* host tid for a tid that the game wrote in its own namespace; 0 where there is none */
 u32 model__host_tid(const struct model *m, u32 nstid);
 const struct process *model__find_process(const struct model *m, u32 tgid);

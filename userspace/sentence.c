@@ -232,7 +232,9 @@ static void say_io(struct str *s, const struct part *p, enum form f, bool with_f
 	str__add(s, f == ING ? "waiting" : "waited");
 	if (p->who)
 		str__fmt(s, " for %s", p->who);
-	if (p->what)
+	if (p->through)
+		str__fmt(s, " through %s", p->through);
+	else if (p->what)
 		str__fmt(s, " %s %s", p->kind == EV_SYSCALL || !p->kind ? "in" : "on", p->what);
 	else if (!p->who)
 		str__add(s, " for I/O");

@@ -25,6 +25,8 @@ static void tell(struct str *s, const struct part *p, u32 n)
 			str__fmt(s, "%s%s %.0f", comma, cause_names[c], p[i].ns / 1e6);
 			if (p[i].who)
 				str__fmt(s, " %s%s", p[i].who, p[i].cycle ? " cycle" : "");
+			if (p[i].through)
+				str__fmt(s, " through %s", p[i].through);
 			if (p[i].n_because) {
 				str__add(s, " (");
 				tell(s, p[i].because, p[i].n_because);
@@ -138,6 +140,77 @@ static void test_pipe_is_followed_to_the_thread_that_wrote(void **state)
 		"code 60, io_wait 40 A (code 40)");
 }
 
+/* Under Wine a thread asks wineserver for everything: "tid" writes a request of `from` µs after 149 ms and has its
+ * reply at `to`. */
+#define SERVER                                                                                                         \
+	"0 900 0 process parent=1 nspid=900 cmdline=\"wineserver64\"\n"                                                \
+	"0 900 0 thread tgid=900 nstid=900 name=\"wineserver64\"\n"
+#define REQUEST(tid, from) "149." from "ms " tid " 1 file_write dur=5us mode=0x1180 ino=5 ret=64 sys=write\n"
+#define REPLY(tid, to)     "149." to "ms " tid " 1 file_read dur=1us mode=0x1180 ino=6 ret=64 sys=read\n"
+/* the server asleep until `at` µs after 149 ms; then it wakes the main thread, which waits since 110 ms */
+#define SERVER_SLEEPS                                                                                                  \
+	"100.1ms 900 1 switch next_tid=0 prev_state=1\n110ms 100 0 switch next_tid=0 prev_state=1 sys=read flags=2\n"
+#define SERVER_WOKEN(by, at)                                                                                           \
+	"149." at "ms 900 1 waking waker=" by " target_cpu=1\n149." at "ms 0 1 switch next_tid=900\n"
+#define SERVER_WAKES_MAIN "149.900ms 100 1 waking waker=900 target_cpu=0\n149.901ms 0 0 switch next_tid=100 flags=4\n"
+#define MAIN_READS        "150ms 100 0 file_read dur=40ms mode=0x1180 ino=7 ret=16 sys=read\n"
+
+static void test_wineserver_woke_it_for_the_thread_that_asked_for_that(void **state)
+{
+	check_frame(SERVER SERVER_SLEEPS SERVER_WOKEN("101", "877") REQUEST("101", "880")
+			    SERVER_WAKES_MAIN REPLY("101", "950") MAIN_READS,
+		"code 60, io_wait 40 A through process wineserver64 (code 40)");
+}
+
+static void test_of_two_requests_to_a_server_the_one_that_is_answered_first_was_being_served(void **state)
+{
+	/* B woke it, and A wrote while it worked; the server answered A first */
+	check_frame(SERVER SERVER_SLEEPS SERVER_WOKEN("102", "877") REQUEST("102", "880") REQUEST("101", "890")
+			    SERVER_WAKES_MAIN REPLY("101", "950") REPLY("102", "970") MAIN_READS,
+		"code 60, io_wait 40 A through process wineserver64 (code 40)");
+	check_frame(SERVER SERVER_SLEEPS SERVER_WOKEN("102", "877") REQUEST("102", "880") REQUEST("101", "890")
+			    SERVER_WAKES_MAIN REPLY("102", "950") REPLY("101", "970") MAIN_READS,
+		"code 60, io_wait 40 B through process wineserver64 (code 40)");
+}
+
+static void test_a_reply_to_its_own_request_is_the_servers_own_doing(void **state)
+{
+	check_frame(SERVER SERVER_SLEEPS
+		"109ms 100 0 file_write dur=5us mode=0x1180 ino=5 ret=64 sys=write\n" SERVER_WOKEN("101", "877")
+			REQUEST("101", "880") SERVER_WAKES_MAIN REPLY("101", "950") MAIN_READS,
+		"code 60, io_wait 40 process wineserver64 (unexplained 40 A (code 40))");
+}
+
+static void test_without_file_records_the_server_woke_it_for_who_woke_the_server_last(void **state)
+{
+	check_frame(SERVER SERVER_SLEEPS SERVER_WOKEN("103", "877") SERVER_WAKES_MAIN MAIN_READS,
+		"code 60, io_wait 40 C through process wineserver64 (code 40)");
+}
+
+static void test_a_server_that_a_timer_woke_acts_by_itself(void **state)
+{
+	check_frame(SERVER SERVER_SLEEPS "149.877ms 900 1 waking waker=101 target_cpu=1 flags=HARDIRQ\n"
+					 "149.880ms 0 1 switch next_tid=900\n" SERVER_WAKES_MAIN MAIN_READS,
+		"code 60, io_wait 40 process wineserver64 (unexplained 40)");
+}
+
+static void test_a_request_that_the_server_slept_through_was_not_for_it(void **state)
+{
+	/* A talks to another process meanwhile */
+	check_frame(SERVER SERVER_SLEEPS REQUEST("101", "860") SERVER_WOKEN("102", "877") REQUEST("102", "880")
+			    SERVER_WAKES_MAIN REPLY("101", "940") REPLY("102", "950") MAIN_READS,
+		"code 60, io_wait 40 B through process wineserver64 (code 40)");
+}
+
+static void test_ntsync_wait_is_followed_to_the_thread_that_signalled(void **state)
+{
+	check_frame("110ms 100 0 switch next_tid=0 prev_state=1 sys=ioctl flags=2\n"
+		    "149.99ms 100 1 waking waker=101 target_cpu=0\n"
+		    "150ms 0 0 switch next_tid=100 flags=4\n"
+		    "150ms 100 0 syscall dur=40ms arg0=9 arg1=0xc0284e82 sys=ioctl fd_mode=0x2180\n", /* WAIT_ANY */
+		"code 60, thread_wait 40 A (code 40)");
+}
+
 static void test_disk_read_has_no_other_thread(void **state)
 {
 	check_frame("110ms 100 0 switch next_tid=0 prev_state=2 sys=read flags=2\n"
@@ -201,6 +274,13 @@ int main(void)
 		cmocka_unit_test(test_waits_for_several_workers_are_one_row),
 		cmocka_unit_test(test_join_names_the_thread_that_had_to_end),
 		cmocka_unit_test(test_pipe_is_followed_to_the_thread_that_wrote),
+		cmocka_unit_test(test_wineserver_woke_it_for_the_thread_that_asked_for_that),
+		cmocka_unit_test(test_of_two_requests_to_a_server_the_one_that_is_answered_first_was_being_served),
+		cmocka_unit_test(test_a_reply_to_its_own_request_is_the_servers_own_doing),
+		cmocka_unit_test(test_without_file_records_the_server_woke_it_for_who_woke_the_server_last),
+		cmocka_unit_test(test_a_server_that_a_timer_woke_acts_by_itself),
+		cmocka_unit_test(test_a_request_that_the_server_slept_through_was_not_for_it),
+		cmocka_unit_test(test_ntsync_wait_is_followed_to_the_thread_that_signalled),
 		cmocka_unit_test(test_disk_read_has_no_other_thread),
 		cmocka_unit_test(test_fault_that_a_thread_of_the_game_ended_names_it),
 		cmocka_unit_test(test_more_things_than_fit_still_sum),
