@@ -53,7 +53,8 @@ static int add_file(struct site_list *l, const struct object *obj)
 		l->cap_files = cap;
 	}
 	f = &l->files[l->n_files];
-	*f = (struct site_file){.fd = fcntl(obj->fd, F_DUPFD_CLOEXEC, 3), .dev = obj->dev, .ino = obj->ino};
+	*f = (struct site_file){
+		.fd = fcntl(obj->fd, F_DUPFD_CLOEXEC, 3), .dev = obj->dev, .ino = obj->ino, .deleted = obj->deleted};
 	if (f->fd < 0)
 		return -errno;
 	utf8__sanitize(f->path, sizeof(f->path), obj->path, strlen(obj->path));
@@ -310,7 +311,8 @@ int sites__take(struct site_list *l, struct site_list *from)
 	for (int i = 0; i < from->n; i++) {
 		struct site s = from->sites[i];
 		struct site_file *f = &from->files[s.file];
-		struct object as_object = {.fd = f->fd, .dev = f->dev, .ino = f->ino, .path = f->path};
+		struct object as_object = {
+			.fd = f->fd, .dev = f->dev, .ino = f->ino, .path = f->path, .deleted = f->deleted};
 		int err;
 
 		s.file = add_file(l, &as_object);

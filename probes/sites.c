@@ -52,6 +52,26 @@ static int frame_usdt(struct site_list *l, struct objects *o, const char *spec, 
 	return n;
 }
 
+/* What whoever reads the frames should know about where they come from. */
+static void tell_peculiar(const struct site_list *l, int first, char *why, size_t why_size)
+{
+	int told = -1;
+
+	for (int i = first; i < l->n; i++) {
+		const struct site_file *f = &l->files[l->sites[i].file];
+
+		if (l->sites[i].stepped)
+			why__add(why, why_size, "%.100s is single-stepped: each call costs the game about 14 µs",
+				l->sites[i].label);
+		if (f->deleted && l->sites[i].file != told)
+			why__add(why, why_size,
+				"%.200s (deleted): the file that the game runs is probed, not what bears its "
+				"name now",
+				f->path);
+		told = f->deleted ? l->sites[i].file : told;
+	}
+}
+
 int sites__frame(
 	struct site_list *l, u32 pid, const char *spec, char *source, size_t source_size, char *why, size_t why_size)
 {
@@ -79,10 +99,7 @@ int sites__frame(
 	}
 	if (err < 0 && !why[0])
 		why__add(why, why_size, "%s", strerror(-err));
-	for (int i = l->n - max(err, 0); i < l->n; i++)
-		if (l->sites[i].stepped)
-			why__add(why, why_size, "%.100s is single-stepped: each call costs the game about 14 µs",
-				l->sites[i].label);
+	tell_peculiar(l, l->n - max(err, 0), why, why_size);
 	objects__free(&o);
 	return err;
 }

@@ -23,6 +23,7 @@ struct site_file {
 	int fd; /* of the inode that the game maps: attach through /proc/self/fd/N */
 	u32 dev;
 	u64 ino;
+	bool deleted;   /* the path is gone, or means another file now */
 	char path[512]; /* as the game sees it, for messages; valid UTF-8 */
 };
 

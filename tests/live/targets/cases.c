@@ -3,11 +3,13 @@
  *   fibers N     N fibers enter job(), and leave it first come first served
  *   migrate N    N fibers enter job() on one thread and leave it on another
  *   longjmp N    job() is left by longjmp N times
+ *   abandon N    job() is entered N times by a fiber that is left in it each time, and for good at last
  *   recursion N  job() calls itself to depth N
- *   plugin FILE  a library comes late; plug() in it is called 10 times, and 100 times by a forked child
+ *   strings FILE 5 times its text as a message, before and after its page is touched
+ *   plugin FILE GO  a library comes late; once GO exists plug() in it is called 10 times, and 100 times by a child
  *   seccomp N    only write and exit are allowed any more, then N calls
  *   ticks N      N plain calls
- *   launched N   waits until job() is probed, then N calls, and exits with 7
+ *   launched N GO  N calls once the file GO exists, and exits with 7
  * Lines: ok MODE, calls N. */
 #include <dlfcn.h>
 #include <linux/filter.h>
@@ -15,9 +17,11 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stddef.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <ucontext.h>
+#include "redframe.h"
 #include "target.h"
 
 #define MAX_FIBERS 256
@@ -49,19 +53,19 @@ static void fiber(int n)
 	abort();
 }
 
-static void make_fiber(int n)
+static void make_fiber(int n, void (*fn)(int))
 {
 	getcontext(&fibers[n]);
 	fibers[n].uc_stack.ss_sp = stacks[n];
 	fibers[n].uc_stack.ss_size = STACK;
-	makecontext(&fibers[n], (void (*)(void))fiber, 1, n);
+	makecontext(&fibers[n], (void (*)(void))fn, 1, n);
 }
 
 static void run_fibers(int n)
 {
 	how = SWITCH;
 	for (int i = 0; i < n; i++) {
-		make_fiber(i);
+		make_fiber(i, fiber);
 		swapcontext(&home, &fibers[i]);
 	}
 	for (int i = 0; i < n; i++)
@@ -82,11 +86,25 @@ static void migrate(int n)
 
 	how = SWITCH;
 	for (int i = 0; i < n; i++) {
-		make_fiber(i);
+		make_fiber(i, fiber);
 		swapcontext(&home, &fibers[i]);
 	}
 	MUST(!pthread_create(&t, NULL, resume, &n));
 	pthread_join(t, NULL);
+}
+
+static void endless(int n)
+{
+	for (;;)
+		job(n);
+}
+
+static void abandon(int n)
+{
+	how = SWITCH;
+	make_fiber(0, endless);
+	for (int i = 0; i < n; i++)
+		swapcontext(&home, &fibers[0]);
 }
 
 static void jump(int n)
@@ -103,17 +121,37 @@ static void recurse(int n)
 	MUST(job(n) == n + 1);
 }
 
-/* until somebody has put a probe into the function */
-static void await_probe(const void *function)
+/* as redframe.h does it, without touching the text first */
+__attribute__((noinline)) static void untouched_message(const char *text)
 {
-	unsigned char before[32];
+	REDFRAME_ASM(REDFRAME_NOTE("message", REDFRAME_ARG(0)) : : "r"(text) : "memory");
+}
 
-	memcpy(before, function, sizeof(before));
-	for (int i = 0; i < 20000 && !memcmp(before, function, sizeof(before)); i++)
+static void strings(const char *file)
+{
+	int fd = open(file, O_RDONLY | O_CLOEXEC);
+
+	MUST(fd >= 0);
+	for (int i = 0; i < 5; i++) {
+		char *p = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+
+		MUST(p != MAP_FAILED);
+		untouched_message(p);
+		__asm__ volatile("" : : "r"(*(volatile char *)p));
+		untouched_message(p);
+		munmap(p, 4096);
+	}
+	close(fd);
+}
+
+/* The tracer is ready: that the probe is in the code does not say so, on some kernels its program comes later. */
+static void await_file(const char *path)
+{
+	for (int i = 0; i < 60000 && access(path, F_OK); i++)
 		usleep(1000);
 }
 
-static void plugin(const char *file)
+static void plugin(const char *file, const char *go)
 {
 	void *lib = dlopen(file, RTLD_NOW);
 	int (*plug)(int);
@@ -122,7 +160,7 @@ static void plugin(const char *file)
 	MUST(lib);
 	*(void **)&plug = dlsym(lib, "plug");
 	MUST(plug);
-	await_probe(*(void **)&plug);
+	await_file(go);
 	for (int i = 0; i < 10; i++)
 		MUST(plug(i) == i + 1);
 	child = fork();
@@ -152,11 +190,11 @@ static void locked_up(int n)
 	_exit(write(1, done, sizeof(done) - 1) < 0);
 }
 
-static void launched(int n)
+static void launched(int n, const char *go)
 {
 	printf("uid %u\n", getuid());
 	fflush(stdout);
-	await_probe((const void *)(unsigned long)job);
+	await_file(go);
 	for (int i = 0; i < n; i++)
 		job(i);
 	exit(7);
@@ -167,8 +205,8 @@ int main(int argc, char **argv)
 	const char *mode = argc > 1 ? argv[1] : "";
 	int n = argc > 2 ? atoi(argv[2]) : 0;
 
-	if (!strcmp(mode, "launched"))
-		launched(n);
+	if (!strcmp(mode, "launched") && argc > 3)
+		launched(n, argv[3]);
 	target_ready();
 	if (!strcmp(mode, "fibers"))
 		run_fibers(n);
@@ -178,8 +216,12 @@ int main(int argc, char **argv)
 		jump(n);
 	else if (!strcmp(mode, "recursion"))
 		recurse(n);
-	else if (!strcmp(mode, "plugin") && argc > 2)
-		plugin(argv[2]);
+	else if (!strcmp(mode, "abandon"))
+		abandon(n);
+	else if (!strcmp(mode, "strings") && argc > 2)
+		strings(argv[2]);
+	else if (!strcmp(mode, "plugin") && argc > 3)
+		plugin(argv[2], argv[3]);
 	else if (!strcmp(mode, "seccomp"))
 		locked_up(n);
 	else
