@@ -13,7 +13,8 @@ struct report;
 
 struct exporter {
 	const struct exporter_ops *ops;
-	int fd; /* where it writes; owned by the caller */
+	int fd;       /* where it writes; owned by the caller */
+	u64 from, to; /* what lies outside is cut off there; to 0: nothing is. May grow narrower while it works */
 };
 
 struct exporter_ops {

@@ -166,6 +166,18 @@ static void put_clocks(struct perfetto *p, const struct ev_clock *ev)
 	perfetto__packet_end(p);
 }
 
+/* what was said before a file that begins in the middle holds for it too */
+static void put_earlier_notes(struct perfetto *p, const struct model *m)
+{
+	const char *text;
+	u32 severity, class;
+	u64 ts;
+
+	for (u32 i = 0; p->base.from && (text = model__note(m, i, &severity, &class, &ts)); i++)
+		if (ts < p->base.from)
+			perfetto__message(p, m, ts, text);
+}
+
 /* Once the first record has come that is no INFO: those stand at the beginning of a recording. */
 static void start(struct perfetto *p, const struct model *m, u64 ts)
 {
@@ -176,6 +188,7 @@ static void start(struct perfetto *p, const struct model *m, u64 ts)
 	put_system_info(p, m);
 	put_uuid(p, m, ts);
 	put_attributes(p, m);
+	put_earlier_notes(p, m);
 }
 
 static void on_info(struct perfetto *p, const struct model *m)
@@ -280,7 +293,7 @@ static int perfetto_event(struct exporter *e, const struct model *m, const struc
 		return status(p);
 	}
 	if (d->shape != SHAPE_META)
-		p->last_ts = max(p->last_ts, rec->ts);
+		p->last_ts = perfetto__clip(p, max(p->last_ts, rec->ts));
 	dispatch(p, m, rec, d);
 	return status(p);
 }

@@ -124,7 +124,9 @@ struct lane *perfetto__lane(struct perfetto *p, const struct model *m, const str
 bool lane__fits(const struct lane *l, bool nest, u64 start, u64 end);
 void lane__add(struct lane *l, bool nest, u64 start, u64 end);
 
-/* One track event: begin, then name and annotations, then end. */
+/* What lies outside of the file (exporter.from, to) is moved to where it begins or ends. */
+u64 perfetto__clip(const struct perfetto *p, u64 ts);
+/* One track event, clipped: begin, then name and annotations, then end. */
 void perfetto__event_begin(struct perfetto *p, u64 ts, enum track_event_type type, u64 track);
 void perfetto__event_end(struct perfetto *p);
 void perfetto__event_name(struct perfetto *p, const char *category, const char *name);       /* interned */

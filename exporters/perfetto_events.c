@@ -105,8 +105,9 @@ static void put_instant(struct perfetto *p, const struct model *m, const struct 
 
 static void put_slice(struct perfetto *p, const struct model *m, const struct ev_hdr *rec, const struct ev_desc *d)
 {
-	u64 dur = min(ev__dur(rec), rec->ts), start = rec->ts - dur;
-	struct lane *lane = perfetto__lane(p, m, rec, d->class, d->shape != SHAPE_ASYNC, start, rec->ts);
+	u64 dur = min(ev__dur(rec), rec->ts), start = perfetto__clip(p, rec->ts - dur),
+	    end = perfetto__clip(p, rec->ts);
+	struct lane *lane = perfetto__lane(p, m, rec, d->class, d->shape != SHAPE_ASYNC, start, end);
 	u32 callstack;
 
 	if (!lane) {
@@ -118,8 +119,10 @@ static void put_slice(struct perfetto *p, const struct model *m, const struct ev
 	perfetto__event_name(p, class_names[d->class], d->name);
 	put_callstack(p, callstack);
 	note_fields(p, m, rec, d);
+	if (end - start != dur) /* cut off at the file's end */
+		perfetto__note_uint(p, "dur", dur);
 	perfetto__event_end(p);
-	perfetto__slice_end(p, rec->ts, lane->track);
+	perfetto__slice_end(p, end, lane->track);
 }
 
 static enum counter_unit counter_unit(enum ev_unit unit)

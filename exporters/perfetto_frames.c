@@ -210,14 +210,17 @@ static void put_stretch(struct perfetto *p, const struct model *m, struct frame_
 {
 	static const struct part unknown = {.cause = CAUSE_UNEXPLAINED};
 	const struct part *part = v->parts && st->part < v->n_parts ? &v->parts[st->part] : &unknown;
-	bool woken = st->waker_tid && st->waker_ts >= st->start && st->waker_ts <= st->end;
+	u64 start = perfetto__clip(p, st->start);
+	bool woken = st->waker_tid && st->waker_ts >= start && st->waker_ts <= st->end;
 	char name[320];
 
-	if (st->end < st->start || !lane__fits(&s->why, true, st->start, st->end)) {
+	if (st->end <= p->base.from) /* of the frame's part before the file begins */
+		return;
+	if (st->end < st->start || !lane__fits(&s->why, true, start, st->end)) {
 		p->unshown++;
 		return;
 	}
-	lane__add(&s->why, true, st->start, st->end);
+	lane__add(&s->why, true, start, st->end);
 	snprintf(name, sizeof(name), part->what ? "%s %.256s" : "%s", cause_word(part->cause), part->what);
 	utf8__sanitize(name, sizeof(name), name, strlen(name));
 	perfetto__event_begin(p, st->start, TYPE_BEGIN, s->why.track);
@@ -238,11 +241,12 @@ void frame_tracks__verdict(struct perfetto *p, const struct model *m, const stru
 	const struct frame *f = &v->frame;
 	struct frame_tracks *s = tracks_of(p, m, f->stream);
 
-	if (!s || f->end < f->start || !lane__fits(&s->frames, true, f->start, f->end)) {
+	if (!s || f->end < f->start || f->end < p->base.from ||
+		!lane__fits(&s->frames, true, perfetto__clip(p, f->start), f->end)) {
 		p->unshown++;
 		return;
 	}
-	lane__add(&s->frames, true, f->start, f->end);
+	lane__add(&s->frames, true, perfetto__clip(p, f->start), f->end);
 	put_frame(p, m, s, v);
 	perfetto__count_double(p, f->end, s->time_counter, ms((s64)(f->end - f->start)));
 	for (u32 i = 0; v->stretches && i < v->n_stretches; i++)

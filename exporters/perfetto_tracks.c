@@ -94,11 +94,17 @@ u64 perfetto__counter(
 	return d.uuid;
 }
 
+u64 perfetto__clip(const struct perfetto *p, u64 ts)
+{
+	ts = max(ts, p->base.from);
+	return p->base.to ? min(ts, p->base.to) : ts;
+}
+
 void perfetto__event_begin(struct perfetto *p, u64 ts, enum track_event_type type, u64 track)
 {
 	struct pb *b = perfetto__packet_begin(p, type == TYPE_BEGIN || type == TYPE_INSTANT ? SEQ_NEEDS_STATE : 0);
 
-	pb__uint(b, PACKET_TIMESTAMP, ts);
+	pb__uint(b, PACKET_TIMESTAMP, perfetto__clip(p, ts));
 	p->mark_event = pb__begin(b, PACKET_TRACK_EVENT);
 	pb__uint(b, EVENT_TYPE, type);
 	pb__uint(b, EVENT_TRACK, track);

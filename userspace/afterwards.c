@@ -11,10 +11,10 @@
 #include "exporter.h"
 #include "log.h"
 #include "model.h"
-#include "output.h"
 #include "recording.h"
 #include "replay.h"
 #include "session.h"
+#include "slices.h"
 #include "strings.h"
 
 static int reopen(struct recording *r, int fd)
@@ -56,13 +56,14 @@ struct pass {
 	struct model *m;
 	struct explain *x;
 	struct view *view;
-	struct exporter *trace;
-	int trace_fd;
+	struct exporter *trace; /* NULL: none is wanted, or it could not be made */
 };
 
 static int begin(struct pass *p, int fd, const char *trace, const struct record_options *o)
 {
 	struct view_options v = {.worst = 5, .colour = isatty(STDOUT_FILENO)};
+	struct slices_options slices = {
+		.format = &exporter_perfetto, .path = trace, .force = o->force, .split_bytes = PERFETTO_SPLIT_BYTES};
 	struct explain_options xo = {};
 	int err;
 
@@ -75,19 +76,15 @@ static int begin(struct pass *p, int fd, const char *trace, const struct record_
 	replay__explain_options(p->m, &xo);
 	p->x = explain__new(&xo);
 	p->view = view__new(&v);
-	if (trace[0]) {
-		p->trace_fd = output__open(trace, o->force);
-		p->trace = p->trace_fd >= 0 ? exporter_perfetto.open(p->trace_fd) : NULL;
-	}
-	return p->x && p->view && (!trace[0] || p->trace_fd < 0 || p->trace) ? 0 : -ENOMEM;
+	if (trace[0] && slices__open(&p->trace, &slices) == -ENOMEM)
+		return -ENOMEM;
+	return p->x && p->view ? 0 : -ENOMEM;
 }
 
 static void end(struct pass *p)
 {
 	if (p->trace)
 		p->trace->ops->close(p->trace);
-	if (p->trace_fd >= 0)
-		close(p->trace_fd);
 	view__free(p->view);
 	explain__free(p->x);
 	recording__close(&p->r);
@@ -97,7 +94,7 @@ static void end(struct pass *p)
 int afterwards(
 	int fd, const char *recording, const char *trace, const struct record_options *o, const struct session *s)
 {
-	struct pass p = {.r = {.fd = -1}, .trace_fd = -1};
+	struct pass p = {.r = {.fd = -1}};
 	struct replay opts = {.verdict = view__verdict};
 	int err = begin(&p, fd, trace, o);
 
@@ -111,6 +108,8 @@ int afterwards(
 		log_err("%s: %s", recording[0] ? recording : trace, errstr(err));
 	if (p.m)
 		sum_up(s, p.m, recording, p.trace ? trace : "");
+	if (p.trace && slices__files(p.trace) > 1)
+		log_info("           and %u further files, for what the UI can hold", slices__files(p.trace) - 1);
 	if (!err && trace[0] && !p.trace)
 		err = -EIO; /* said already: the trace could not be created */
 	end(&p);

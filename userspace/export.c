@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "explain.h"
 #include "export.h"
@@ -12,13 +9,18 @@
 #include "log.h"
 #include "model.h"
 #include "options.h"
-#include "output.h"
 #include "recording.h"
 #include "replay.h"
+#include "selection.h"
+#include "slices.h"
+
+#define NOT_GIVEN (~0ULL)
 
 struct export_options {
 	const char *output, *format;
 	bool force, quiet;
+	u64 split;
+	struct selection_options only;
 };
 
 #define ROW(name, letter, type, field, value, help)                                                                    \
@@ -28,17 +30,25 @@ struct export_options {
 static const struct option_row rows[] = {
 	ROW("output", 'o', OPT_TEXT, output, "OUT", "what to write; - is standard output"),
 	ROW("format", 0, OPT_TEXT, format, "F", "perfetto, json or txt; default by OUT's suffix .pftrace, .json, .txt"),
+	ROW("from", 0, OPT_SECONDS, only.from_s, "SECONDS", "only what came so long after the first event, or later"),
+	ROW("to", 0, OPT_SECONDS, only.to_s, "SECONDS", "only what came before"),
+	ROW("frames", 0, OPT_TEXT, only.frames, "A..B", "only from frame A to frame B"),
+	ROW("around-slow", 0, OPT_FLAG, only.around_slow, NULL, "only half a second before and after slow frames"),
+	ROW("split", 0, OPT_BYTES, split, "SIZE",
+		"another file, OUT-2, at the first frame after SIZE; default for Perfetto 64M, which its UI can hold; "
+		"0: never"),
 	ROW("force", 'f', OPT_FLAG, force, NULL, "overwrite OUT"),
 	ROW("quiet", 'q', OPT_FLAG, quiet, NULL, "only errors"),
 	{},
 };
 
 static const struct verb export = {.name = "export",
-	.synopsis = "RECORDING -o OUT [--format F]",
+	.synopsis = "RECORDING -o OUT [--format F] [options]",
 	.about = "Writes a recording in another format: a Perfetto trace, one JSON object a line, or text.",
 	.rows = rows,
 	.examples = "  redframe export run.redframe -o run.pftrace\n"
-		    "  redframe export run.redframe -o - --format json | head\n"};
+		    "  redframe export run.redframe -o - --format json | head\n"
+		    "  redframe export night.redframe -o slow.pftrace --around-slow\n"};
 
 static int run(struct recording *r, struct exporter *e)
 {
@@ -61,34 +71,44 @@ cleanup:
 	return err;
 }
 
-/* output__open made the file, so on failure it goes: half a trace misleads */
+static int conclude(const struct export_options *o, struct exporter *e, int err)
+{
+	if (err == -EPIPE && !strcmp(o->output, "-"))
+		return EXIT_OK; /* `… | head` has seen enough */
+	if (err) {
+		log_err("export to %s: %s", o->output, errstr(err));
+		slices__remove(e);
+		return EXIT_NOT_MEASURED;
+	}
+	if (slices__files(e) > 1)
+		log_info("%u files: %s and so on", slices__files(e), o->output);
+	return EXIT_OK;
+}
+
 static int write_out(struct recording *r, const struct exporter_ops *ops, const struct export_options *o)
 {
-	bool to_stdout = !strcmp(o->output, "-");
-	int fd = to_stdout ? STDOUT_FILENO : output__open(o->output, o->force), err;
+	struct selection only;
 	struct exporter *e;
+	int err = selection__find(&only, r, &o->only), status = EXIT_USAGE;
+	struct slices_options slices = {ops, o->output, o->force, o->split, only.v, only.n};
 
-	if (fd < 0)
-		return EXIT_USAGE;
-	e = ops->open(fd);
-	err = e ? run(r, e) : -ENOMEM;
-	if (e)
-		ops->close(e);
-	if (!to_stdout && close(fd) && !err)
-		err = -errno;
-	if (err == -EPIPE && to_stdout)
-		return EXIT_OK; /* `… | head` has seen enough */
+	if (o->split == NOT_GIVEN)
+		slices.split_bytes = ops == &exporter_perfetto ? PERFETTO_SPLIT_BYTES : 0;
 	if (!err)
-		return EXIT_OK;
-	log_err("export to %s: %s", o->output, errstr(err));
-	if (!to_stdout)
-		unlink(o->output);
-	return EXIT_NOT_MEASURED;
+		err = slices__open(&e, &slices);
+	if (!err) {
+		status = conclude(o, e, run(r, e));
+		e->ops->close(e);
+	}
+	if (err == -ENOMEM)
+		log_err("export: %s", errstr(err));
+	selection__free(&only);
+	return status;
 }
 
 int verb__export(int argc, char **argv)
 {
-	struct export_options o = {0};
+	struct export_options o = {.split = NOT_GIVEN};
 	const struct exporter_ops *ops;
 	struct recording r;
 	int n, command, err;
