@@ -191,6 +191,22 @@ static int explain_parts(struct explain *x, const struct model *m, const struct 
 	return x->sentence.oom ? -ENOMEM : 0;
 }
 
+/* What is known of a frame without names. */
+static void measure(struct verdict *v, const struct tree *tree)
+{
+	each_child(tree, 0, i)
+	{
+		const struct node *n = &tree->nodes[i];
+
+		v->cause_ns[n->cause] += n->ns;
+		v->cold_bytes += n->cold;
+		v->faults += n->major + n->minor;
+	}
+	v->allocs = tree->alloc_calls;
+	v->alloc_bytes = tree->alloc_bytes;
+	v->alloc_largest = tree->alloc_largest;
+}
+
 static void add_saturated(s64 *sum, s64 excess_ns)
 {
 	if (excess_ns > 0 && __builtin_add_overflow(*sum, excess_ns, sum))
@@ -258,6 +274,8 @@ static int evaluate(struct explain *x, struct model *m, const struct frame *f)
 	if (f->end - f->start > ABSURD_NS)
 		return add_absurd(x);
 	err = tree__build(&x->tree, &x->timeline, m, f->tid, f->start, f->end, wanted(x, v));
+	if (!err)
+		measure(v, &x->tree);
 	if (!err && wanted(x, v))
 		err = explain_parts(x, m, s);
 	if (!err)

@@ -73,7 +73,9 @@ struct verdict {
 	u64 typical_ns; /* rolling median of the stream's normal frames; 0: too few yet */
 	u64 budget_ns;
 	bool warm_up;                           /* too few frames yet: the budget is the baseline */
-	u64 allocs, alloc_bytes, alloc_largest; /* by the frame's thread */
+	u64 cause_ns[CAUSE_COUNT];              /* sums to the frame; of every frame, slow or not, as are: */
+	u64 cold_bytes, faults;                 /* by the frame's thread */
+	u64 allocs, alloc_bytes, alloc_largest; /* the same */
 	u64 typical_allocs;
 	const char *alloc_where; /* function that asked for the largest; NULL */
 	u32 not_followed;        /* waits whose reasons were too many to keep */

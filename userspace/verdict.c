@@ -231,9 +231,6 @@ int verdict__fill(struct verdict *v, struct arena *a, const struct tree *tree, c
 	if (err)
 		return err;
 	v->parts = parts;
-	v->allocs = tree->alloc_calls;
-	v->alloc_bytes = tree->alloc_bytes;
-	v->alloc_largest = tree->alloc_largest;
 	v->not_followed = tree->not_followed;
 	if (where__game(m, tree->alloc_chain, name, sizeof(name)) ||
 		function__name(m, tree->alloc_caller, name, sizeof(name)))

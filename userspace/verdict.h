@@ -19,7 +19,7 @@ char *arena__fmt(struct arena *a, const char *fmt, ...) __attribute__((format(pr
 void arena__reset(struct arena *a);
 void arena__free(struct arena *a);
 
-/* Fills parts, n_parts, stretches, n_stretches and the allocation fields of v from a tree whose excess is set.
+/* Fills parts, n_parts, stretches, n_stretches and alloc_where of v from a tree whose excess is set.
  * Small things of one cause are folded into one row. 0 or -ENOMEM. */
 int verdict__fill(struct verdict *v, struct arena *a, const struct tree *tree, const struct model *m);
 

@@ -63,8 +63,12 @@ static void check_stretches(const struct verdict *v)
 
 static void check_verdict(const struct verdict *v, const struct model *m, void *arg)
 {
+	u64 whole = 0;
 	u64 *frames = arg;
 
+	for (int c = 0; c < CAUSE_COUNT; c++)
+		whole += v->cause_ns[c];
+	assert_int_equal(whole, v->frame.end - v->frame.start);
 	check_parts(v->parts, v->n_parts, v->frame.end - v->frame.start, 0);
 	check_stretches(v);
 	assert_non_null(v->sentence);
