@@ -18,11 +18,10 @@ struct ledger;
 #define LEDGER_FINGERPRINTS 1024u              /* told apart in a run; further ones are one kind, "other hitches" */
 
 struct ledger_options {
-	u64 block_ns;      /* 0: LEDGER_BLOCK_NS */
-	u64 warm_ns;       /* 0: LEDGER_WARM_NS */
-	bool no_warm;      /* every frame counts */
-	bool clock_of_run; /* frames' times count from the run's first frame, not from start_ns */
-	u64 start_ns;      /* BOOTTIME at the run's start */
+	u64 block_ns; /* 0: LEDGER_BLOCK_NS */
+	u64 warm_ns;  /* 0: LEDGER_WARM_NS */
+	bool no_warm; /* frames outside of any named scene count from the first one on: the game ran before */
+	u64 start_ns; /* BOOTTIME at the run's start; 0: where its first frame begins */
 };
 
 /* The run is added to the store at once. NULL when out of memory or the store failed (errno). */
@@ -34,6 +33,9 @@ int ledger__verdict(
 /* Writes the open block if it is old enough: call it now and then with the time (BOOTTIME), and with ~0 before a
  * report. */
 int ledger__tend(struct ledger *l, u64 now_ns);
+/* What the stream's INFO records say of machine, options and --meta, as the run's metadata: once they have come. */
+int ledger__describe(struct ledger *l, const struct model *m);
+int ledger__meta(struct ledger *l, const char *key, const char *value); /* as store__add_meta */
 u64 ledger__frames(const struct ledger *l);
 int ledger__add_memory(struct ledger *l, u64 now_ns, u64 rss, u64 heap, u64 mapped, u64 mappings);
 int ledger__note(struct ledger *l, u64 now_ns, const char *text);
@@ -41,8 +43,8 @@ int ledger__note(struct ledger *l, u64 now_ns, const char *text);
 int ledger__end(struct ledger *l, int status, const char *reason);
 void ledger__free(struct ledger *l);
 
-/* A recording into the store; its UUID is the run's id, so that a second time changes nothing. enum exit_status, says
- * what is wrong. */
+/* A recording into the store; its UUID is the run's id, so that a second time changes nothing. One without frames is in
+ * the store as not measured. enum exit_status, says what is wrong. */
 int ledger__import(struct store *s, const char *path, char run[RUN_ID_SIZE]);
 
 #endif

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "explain.h"
+#include "ledger.h"
+#include "sentence.h"
+#include "strings.h"
+
+/* The kinds of hitches of the open block. */
+struct kind {
+	struct store_hitches h;
+	char *sentence, *trace;
+};
+
+struct ledger {
+	struct store *store;
+	char run[RUN_ID_SIZE];
+	struct ledger_options o;
+	struct store_block block;                  /* the open one; no frames: none */
+	char scene[64];                            /* of the open block */
+	u64 block_start, scene_start, first, last; /* BOOTTIME; 0: not yet */
+	u64 frames;
+	u32 notes;
+	u32 counts[BUCKETS];
+	struct kind *kinds;
+	u32 n_kinds, cap_kinds;
+	u64 known[LEDGER_FINGERPRINTS]; /* fingerprints that the store has */
+	u32 n_known;
+	int err; /* the first */
+};
+
+#define OTHER_HITCHES 0 /* the fingerprint of those that are not told apart */
+
+struct ledger *ledger__new(struct store *s, const char *run, const struct store_run *r, const struct ledger_options *o)
+{
+	struct ledger *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	l->store = s;
+	l->o = *o;
+	l->o.block_ns = o->block_ns ?: LEDGER_BLOCK_NS;
+	l->o.warm_ns = o->warm_ns ?: LEDGER_WARM_NS;
+	l->first = o->start_ns;
+	memcpy(l->run, run, RUN_ID_SIZE);
+	if (store__add_run(s, run, r)) {
+		free(l);
+		errno = ENOMEM;
+		return NULL;
+	}
+	return l;
+}
+
+static int fail(struct ledger *l, int err)
+{
+	l->err = l->err ?: err;
+	return err;
+}
+
+static u64 since_start_ms(const struct ledger *l, u64 ns)
+{
+	return (ns > l->first ? ns - l->first : 0) / NSEC_PER_MSEC;
+}
+
+/* ---- a block's end ---- */
+
+static u64 rank(const struct ledger *l, u32 permille)
+{
+	u64 want = (l->block.frames * permille + 999) / 1000, seen = 0;
+
+	for (u32 b = bucket__of(0); b < BUCKETS; b++) {
+		seen += l->counts[b];
+		if (seen >= want)
+			return min(bucket__middle(b), l->block.max_ns);
+	}
+	return l->block.max_ns;
+}
+
+static int write_kinds(struct ledger *l)
+{
+	int err = 0;
+
+	for (u32 i = 0; i < l->n_kinds; i++) {
+		struct kind *k = &l->kinds[i];
+
+		k->h.block = l->block.block;
+		k->h.sentence = k->sentence;
+		k->h.trace = k->trace;
+		if (!err)
+			err = store__add_hitches(l->store, l->run, &k->h);
+		free(k->sentence);
+		free(k->trace);
+	}
+	l->n_kinds = 0;
+	return err;
+}
+
+static int close_block(struct ledger *l)
+{
+	u64 next = l->block.block + 1;
+	int err;
+
+	if (!l->block.frames)
+		return 0;
+	l->block.scene = l->scene;
+	l->block.counts = l->counts;
+	l->block.p50_ns = rank(l, 500);
+	l->block.p99_ns = rank(l, 990);
+	err = store__add_block(l->store, l->run, &l->block);
+	err = write_kinds(l) ?: err;
+	l->block = (struct store_block){.block = next};
+	memset(l->counts, 0, sizeof(l->counts));
+	return err ? fail(l, err) : 0;
+}
+
+/* ---- a frame ---- */
+
+static bool is_warm(const struct ledger *l, u64 ns)
+{
+	if (l->o.no_warm && !l->scene[0])
+		return true;
+	return ns >= l->scene_start && ns - l->scene_start >= l->o.warm_ns;
+}
+
+/* A block ends with its scene, with the scene's warm-up, and when it is old enough. */
+static int turn(struct ledger *l, const struct frame *f, const char *scene)
+{
+	bool new_scene = !l->frames || strncmp(scene, l->scene, sizeof(l->scene) - 1);
+	int err = 0;
+
+	if (new_scene || (l->block.warm_up && is_warm(l, f->start)) ||
+		(l->block.frames && f->end > l->block_start && f->end - l->block_start > l->o.block_ns))
+		err = close_block(l);
+	if (new_scene) {
+		l->scene_start = f->start;
+		snprintf(l->scene, sizeof(l->scene), "%s", scene);
+	}
+	if (!l->block.frames) {
+		l->block_start = f->start;
+		l->block.start_ms = since_start_ms(l, f->start);
+		l->block.warm_up = !is_warm(l, f->start);
+	}
+	return err;
+}
+
+static void add_frame(struct ledger *l, const struct verdict *v)
+{
+	struct store_block *b = &l->block;
+	u64 dur = v->frame.end - v->frame.start;
+
+	b->frames++;
+	b->dur_ns += dur;
+	b->max_ns = max(b->max_ns, dur);
+	l->counts[bucket__of(dur)]++;
+	b->lost += v->frame.lost;
+	b->cold_bytes += v->cold_bytes;
+	b->allocs += v->allocs;
+	b->alloc_bytes += v->alloc_bytes;
+	b->faults += v->faults;
+	for (int c = 0; c < CAUSE_COUNT; c++)
+		b->causes[c].ns += v->cause_ns[c];
+}
+
+static struct kind *kind_of(struct ledger *l, u64 key)
+{
+	for (u32 i = 0; i < l->n_kinds; i++)
+		if (l->kinds[i].h.fingerprint == key)
+			return &l->kinds[i];
+	if (l->n_kinds == l->cap_kinds) {
+		u32 cap = l->cap_kinds ? l->cap_kinds * 2 : 16;
+		struct kind *more = realloc(l->kinds, cap * sizeof(*more));
+
+		if (!more)
+			return NULL;
+		l->kinds = more;
+		l->cap_kinds = cap;
+	}
+	l->kinds[l->n_kinds] = (struct kind){.h.fingerprint = key};
+	return &l->kinds[l->n_kinds++];
+}
+
+/* The fingerprint as the store knows it; a new one is told to it, until there are too many. */
+static u64 known(struct ledger *l, const struct part *lead)
+{
+	u64 key = lead ? sentence__fingerprint(lead) : OTHER_HITCHES;
+	struct store_fingerprint f = {.key = key, .cause = CAUSE_NONE, .text = "other hitches"};
+	struct str text = {0};
+
+	for (u32 i = 0; i < l->n_known; i++)
+		if (l->known[i] == key)
+			return key;
+	if (l->n_known >= LEDGER_FINGERPRINTS - 1)
+		f.key = key = OTHER_HITCHES; /* told once more: it is there once */
+	if (key != OTHER_HITCHES) {
+		const struct part *root = sentence__root(lead);
+
+		sentence__pattern(&text, lead);
+		f.cause = root->cause;
+		f.text = text.s;
+		f.what = root->what;
+		f.who = lead->who;
+		f.where = root->where ?: lead->where;
+	}
+	fail(l, store__add_fingerprint(l->store, l->run, &f));
+	if (l->n_known < LEDGER_FINGERPRINTS)
+		l->known[l->n_known++] = key;
+	str__free(&text);
+	return key;
+}
+
+static int keep_worst(struct ledger *l, struct kind *k, const struct verdict *v, const char *trace)
+{
+	u64 dur = v->frame.end - v->frame.start;
+
+	if (k->sentence && dur <= k->h.worst_ns)
+		return 0;
+	k->h.worst_ns = dur;
+	k->h.worst_frame = v->frame.number;
+	k->h.worst_ms = since_start_ms(l, v->frame.start);
+	free(k->sentence);
+	free(k->trace);
+	k->sentence = strdup(v->sentence ?: "");
+	k->trace = trace ? strdup(trace) : NULL;
+	return k->sentence && (k->trace || !trace) ? 0 : -ENOMEM;
+}
+
+static int add_hitch(struct ledger *l, const struct verdict *v, const char *trace)
+{
+	s64 excess = 0;
+	const struct part *lead = sentence__lead(v, &excess);
+	enum cause cause = lead ? sentence__root(lead)->cause : CAUSE_UNEXPLAINED;
+	struct kind *k = kind_of(l, known(l, lead));
+
+	if (!k)
+		return -ENOMEM;
+	l->block.slow++;
+	l->block.unsure += v->unsure;
+	l->block.over_budget_ns += v->frame.end - v->frame.start - v->budget_ns;
+	l->block.causes[cause].hitches++;
+	k->h.count++;
+	k->h.excess_ns += (u64)max(excess, (s64)0);
+	for (u32 i = 0; i < v->n_parts; i++)
+		l->block.causes[v->parts[i].cause].excess_ns += (u64)max(v->parts[i].excess_ns, (s64)0);
+	return keep_worst(l, k, v, trace);
+}
+
+int ledger__verdict(
+	struct ledger *l, const struct verdict *v, const struct model *m, const char *scene, const char *trace)
+{
+	int err;
+
+	if (!l->first)
+		l->first = v->frame.start;
+	err = turn(l, &v->frame, scene ?: v->frame.scene);
+	l->frames++;
+	l->last = max(l->last, v->frame.end);
+	add_frame(l, v);
+	if (v->slow)
+		err = add_hitch(l, v, trace) ?: err;
+	return err ? fail(l, err) : 0;
+}
+
+int ledger__tend(struct ledger *l, u64 now_ns)
+{
+	if (now_ns > l->block_start && now_ns - l->block_start >= l->o.block_ns)
+		return close_block(l);
+	return 0;
+}
+
+u64 ledger__frames(const struct ledger *l)
+{
+	return l->frames;
+}
+
+int ledger__add_memory(struct ledger *l, u64 now_ns, u64 rss, u64 heap, u64 mapped, u64 mappings)
+{
+	struct store_memory m = {.at_ms = since_start_ms(l, now_ns),
+		.scene = l->scene,
+		.rss = rss,
+		.heap = heap,
+		.mapped = mapped,
+		.mappings = mappings};
+
+	return fail(l, store__add_memory(l->store, l->run, &m));
+}
+
+int ledger__meta(struct ledger *l, const char *key, const char *value)
+{
+	return fail(l, store__add_meta(l->store, l->run, key, value));
+}
+
+int ledger__note(struct ledger *l, u64 now_ns, const char *text)
+{
+	return fail(l, store__add_note(l->store, l->run, l->notes++, since_start_ms(l, now_ns), text));
+}
+
+int ledger__end(struct ledger *l, int status, const char *reason)
+{
+	struct timespec now;
+
+	close_block(l);
+	clock_gettime(CLOCK_REALTIME, &now);
+	fail(l, store__add_end(l->store, l->run, now.tv_sec * 1000 + now.tv_nsec / 1000000, status, reason));
+	return l->err ?: store__flush(l->store);
+}
+
+void ledger__free(struct ledger *l)
+{
+	if (!l)
+		return;
+	for (u32 i = 0; i < l->n_kinds; i++) {
+		free(l->kinds[i].sentence);
+		free(l->kinds[i].trace);
+	}
+	free(l->kinds);
+	free(l);
+}
