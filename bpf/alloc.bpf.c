@@ -4,6 +4,7 @@
 #include "syscalls.bpf.h"
 #include "probe.bpf.h"
 #include "alloc.bpf.h"
+#include "heap.bpf.h"
 
 extern struct alloc_calls alloc_calls[LOST_CPUS];
 
@@ -182,6 +183,8 @@ int memory__exit(struct call *c, struct pt_regs *regs, u8 handler)
 
 	if (handler == HANDLE_BRK && REGS_ARG0(regs) == 0)
 		return 0; /* it only asks */
+	if (handler == HANDLE_BRK && (u64)c->ret > c->st->call_was && is_game(c->task))
+		heap__look(c->st->call_was, c->ts, c->task->pid);
 	stack__tell(c->ts, c->dur >= opt.stack_wait_ns, STACK_WAIT);
 	e = reserve(mem_call);
 	if (!e)

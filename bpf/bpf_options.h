@@ -44,6 +44,12 @@ struct irq_begin {
 	__u64 pad[5];
 };
 
+/* glibc's struct malloc_state, from its bins on: what the arena of the main heap keeps. The same in all 64-bit glibc
+ * since 2.26. userspace/heap.c finds it by these marks, bpf/heap.bpf.c reads it. */
+#define HEAP_BINS 127                      /* pairs of pointers: a list each, from its largest block down */
+#define HEAP_TOP  (-16)                    /* offset from the first bin: the block at the heap's end */
+#define HEAP_SIZE (16 * HEAP_BINS + 8 * 5) /* offset: bytes of the heap; behind a bit map and three words */
+
 /* hits of the allocation probes on a CPU, for the guard in userspace/session.c; a cache line each */
 struct alloc_calls {
 	__u64 n;

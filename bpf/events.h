@@ -102,6 +102,8 @@ enum alloc_fn {
 	ALLOC_CUSTOM,
 };
 
+#define HEAP_LOOK_NS 250000000ull /* from one HEAP to the next at the least, however often it grows */
+
 /* STACK.reason: what it was taken for */
 enum stack_reason { STACK_WAIT, STACK_COLD, STACK_FAULT, STACK_ALLOC, STACK_SAMPLE, STACK_REASONS };
 

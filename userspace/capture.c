@@ -359,6 +359,11 @@ void capture__game(struct capture *c, u32 tgid, bool only)
 	__atomic_store_n(&c->skel->bss->game_only, only ? tgid : 0, __ATOMIC_RELAXED);
 }
 
+void capture__heap(struct capture *c, u64 bins)
+{
+	__atomic_store_n(&c->skel->bss->heap_bins, bins, __ATOMIC_RELAXED);
+}
+
 void capture__free(struct capture *c)
 {
 	if (!c)

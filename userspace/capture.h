@@ -50,6 +50,8 @@ void capture__free(struct capture *c);
 int capture__follow(struct capture *c, u32 tgid);
 /* With follow: which of them is the game, whose sites come next; and whether only that is recorded from here on. */
 void capture__game(struct capture *c, u32 tgid, bool only);
+/* Where the game's allocator keeps its bins (userspace/heap.h); 0: not known. */
+void capture__heap(struct capture *c, u64 bins);
 
 int capture__ring_fd(const struct capture *c);
 /* lost since load, by class and CPU */

@@ -77,9 +77,14 @@ struct verdict {
 	u64 cold_bytes, faults;                 /* by the frame's thread */
 	u64 allocs, alloc_bytes, alloc_largest; /* the same */
 	u64 typical_allocs;
-	const char *alloc_where; /* function that asked for the largest; NULL */
-	u32 not_followed;        /* waits whose reasons were too many to keep */
-	const char *sentence;    /* NULL for a frame that is not slow */
+	const char *alloc_where;                /* function that asked for the largest; NULL */
+	u64 heap_grown;                         /* bytes by which the game's main heap grew meanwhile */
+	u64 heap_size, heap_free, heap_largest; /* what it was then, and no less of it free; 0: not known */
+	u32 heap_pieces;                        /* that the free was in */
+	bool heap_cut;                          /* there were more of them */
+	bool fragmented;                        /* it grew though much of it was free */
+	u32 not_followed;                       /* waits whose reasons were too many to keep */
+	const char *sentence;                   /* NULL for a frame that is not slow */
 	const struct part
 		*parts; /* by excess, largest first; sums to the frame to the nanosecond. Not slow: may be 0 */
 	u32 n_parts;

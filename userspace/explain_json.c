@@ -202,6 +202,24 @@ static void add_lost(struct str *s, const struct frame *f)
 	str__add(s, "}");
 }
 
+/* what was free is not known of every allocator */
+static void add_heap(struct str *s, const struct verdict *v)
+{
+	if (!v->heap_grown)
+		return;
+	str__add(s, ", \"heap\": {");
+	add_u64(s, "grown_bytes", v->heap_grown);
+	if (v->heap_size) {
+		maybe_u64(s, "size_bytes", v->heap_size);
+		str__fmt(s, ", \"free_bytes\": %llu, \"free_pieces\": %u", (unsigned long long)v->heap_free,
+			v->heap_pieces);
+		maybe_u64(s, "largest_free_bytes", v->heap_largest);
+		str__fmt(s, ", \"all_counted\": %s, \"fragmented\": %s", v->heap_cut ? "false" : "true",
+			v->fragmented ? "true" : "false");
+	}
+	str__add(s, "}");
+}
+
 void json__frame(struct str *s, const struct verdict *v, const struct model *m)
 {
 	const struct frame *f = &v->frame;
@@ -222,6 +240,7 @@ void json__frame(struct str *s, const struct verdict *v, const struct model *m)
 	maybe_text(s, "scene", f->scene[0] ? f->scene : NULL);
 	maybe_u64(s, "allocations", v->allocs);
 	maybe_u64(s, "allocated_bytes", v->alloc_bytes);
+	add_heap(s, v);
 	maybe_u64(s, "waits_not_followed", v->not_followed);
 	str__add(s, ", ");
 	add_text(s, "verdict", v->sentence);

@@ -238,6 +238,7 @@ static void say_sched(struct what *w, const struct model *m, const struct ev_hdr
 static void say_memory(struct what *w, const struct model *m, const struct ev_hdr *rec)
 {
 	const struct ev_alloc_sum *sum = (const struct ev_alloc_sum *)rec;
+	const struct ev_heap *heap = (const struct ev_heap *)rec;
 
 	switch (rec->kind) {
 	case EV_ALLOC:
@@ -249,6 +250,12 @@ static void say_memory(struct what *w, const struct model *m, const struct ev_hd
 		break;
 	case EV_FREE:
 		say_field(w, rec, "fn");
+		break;
+	case EV_HEAP:
+		say_bytes(w, heap->free);
+		say(w, " of ");
+		say_bytes(w, heap->size);
+		say(w, " free in %u pieces%s", heap->pieces, heap->cut ? " and more" : "");
 		break;
 	case EV_MEM_CALL:
 		say_mem_call(w, (const struct ev_mem_call *)rec);

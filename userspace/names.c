@@ -126,6 +126,8 @@ void lock__name(const struct model *m, enum lock_kind k, u64 addr, char *buf, si
 	utf8__sanitize(buf, size, raw, strlen(raw));
 }
 
+const char heap_name[] = "the heap";
+
 const char *mapping__name(const struct mapping *map)
 {
 	if (!map)
@@ -133,7 +135,7 @@ const char *mapping__name(const struct mapping *map)
 	if (!map->path || !*map->path || !strncmp(map->path, "[anon", 5))
 		return map->prot & 0x100 ? "shared anonymous memory" : "anonymous memory";
 	if (!strcmp(map->path, "[heap]"))
-		return "the heap";
+		return heap_name;
 	if (!strncmp(map->path, "[stack", 6))
 		return "the stack";
 	return map->path;

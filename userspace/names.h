@@ -44,6 +44,7 @@ void lock__name(const struct model *m, enum lock_kind k, u64 addr, char *buf, si
 
 /* what an address lies in, for a person: "/data/shaders.pak", "the heap", "a thread's stack", "anonymous memory" */
 const char *mapping__name(const struct mapping *map);
+extern const char heap_name[]; /* what it says of the main heap */
 /* "AStar::expand"; false where no symbol is known */
 bool function__name(const struct model *m, u64 ip, char *buf, size_t size);
 /* What code counts as one: where the function begins, else the mapping of the file; CODE_NO_FILE of all code that no

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <string.h>
 
-#include "describe.h"
 #include "events_desc.h"
 #include "intern.h"
 #include "names.h"
+#include "phrase.h"
 #include "sentence.h"
 #include "syscalls.h"
 
@@ -12,281 +12,6 @@
 #define SECOND_SHARE 10 /* a second cause, if at least 1/10 of the whole excess */
 #define REST_SHARE   10
 #define WORTH_NS     300000 /* less is not worth a word */
-
-enum form { ING, PAST }; /* "reading x", "read x" */
-
-static void add_ns(struct str *s, u64 ns)
-{
-	char buf[32];
-
-	str__add(s, fmt__ns(buf, sizeof(buf), ns));
-}
-
-static void add_bytes(struct str *s, u64 bytes)
-{
-	char buf[32];
-
-	str__add(s, fmt__bytes(buf, sizeof(buf), bytes));
-}
-
-static void add_count(struct str *s, u64 n, const char *one, const char *many)
-{
-	str__fmt(s, "%llu %s", (unsigned long long)n, n == 1 ? one : many);
-}
-
-/* ---- one phrase per cause; with_figures: counts and bytes, which differ from hitch to hitch ---- */
-
-/* how much of a thread's code is in the one function that is told */
-#define ALL_PERCENT  90
-#define MOST_PERCENT 50
-
-static void say_code(struct str *s, const struct part *p, enum form f, bool with_figures)
-{
-	const char *was = f == ING ? "" : "was ";
-
-	if (!p->what)
-		str__fmt(s, "%srunning code", was);
-	else if (p->share >= ALL_PERCENT)
-		str__fmt(s, "%s%s %s", was, f == ING ? "in" : "running", p->what);
-	else
-		str__fmt(s, "%srunning code, %s %s", was, p->share >= MOST_PERCENT ? "mostly" : "the most in", p->what);
-	if (p->what && with_figures && p->detail)
-		str__fmt(s, " (%s)", p->detail);
-}
-
-static void add_where(struct str *s, const struct part *p, bool with_figures)
-{
-	if (p->where && with_figures)
-		str__fmt(s, " in %s", p->where);
-}
-
-static void say_kernel(struct str *s, const struct part *p, enum form f, bool with_figures)
-{
-	str__add(s, f == ING ? "in the kernel" : "was in the kernel");
-	if (p->what)
-		str__fmt(s, " (%s)", p->what);
-}
-
-static void say_fault(struct str *s, const struct part *p, enum form f, bool with_figures)
-{
-	str__add(s, f == ING ? "in " : "took ");
-	if (with_figures && p->count)
-		str__fmt(s, "%u ", p->count);
-	str__add(s, p->count == 1 && with_figures ? "page fault" : "page faults");
-	if (p->what)
-		str__fmt(s, " on %s", p->what);
-	if (with_figures && p->major)
-		str__fmt(s, " (%u from disk)", p->major);
-	else if (with_figures && p->copied)
-		str__fmt(s, " (%u copied a page)", p->copied);
-	if (p->who)
-		str__fmt(s, " while %s held the address space", p->who);
-	if (p->where)
-		str__fmt(s, " in %s", p->where);
-}
-
-static void add_others(struct str *s, const struct part *p)
-{
-	if (p->who_others)
-		str__fmt(s, " and %u other%s", p->who_others, p->who_others == 1 ? "" : "s");
-}
-
-static void say_lock(struct str *s, const struct part *p, enum form f, bool with_figures)
-{
-	bool bare = p->what && strstr(p->what, " at 0x");
-
-	str__add(s, f == ING ? "waiting" : "waited");
-	add_where(s, p, with_figures);
-	str__add(s, " for ");
-	if (p->kind != EV_LOCK_WAIT)
-		str__fmt(s, "a lock in %s", p->what ? p->what : "the kernel"); /* no record of it but the system call */
-	else if (p->what && !bare)
-		str__fmt(s, "%s %s", lock__word(p->lock), p->what);
-	else
-		str__add(s, p->what && with_figures ? p->what : "a lock");
-	if (p->who)
-		str__fmt(s, " held by %s", p->who);
-	if (with_figures)
-		add_others(s, p);
-}
-
-static void say_thread(struct str *s, const struct part *p, enum form f, bool with_figures)
-{
-	bool bare = !p->what || strstr(p->what, " at 0x");
-
-	str__add(s, f == ING ? "waiting" : "waited");
-	add_where(s, p, with_figures);
-	str__add(s, " for ");
-	if (p->who)
-		str__add(s, p->who);
-	else
-		str__fmt(s, "a signal");
-	if (with_figures)
-		add_others(s, p);
-	if (p->kind == EV_LOCK_WAIT && p->lock == LOCK_JOIN)
-		str__add(s, " to end");
-	else if (p->what && p->kind == EV_LOCK_WAIT && !bare)
-		str__fmt(s, " at %s %s", lock__word(p->lock), p->what);
-	else if (p->what && p->kind != EV_LOCK_WAIT)
-		str__fmt(s, " in %s", p->what);
-	else if (p->what && !p->who)
-		str__fmt(s, " at a %s", lock__word(p->lock));
-}
-
-static void say_read(struct str *s, const struct part *p, enum form f, bool with_figures)
-{
-	str__fmt(s, "%s %s", f == ING ? "reading" : "read", p->what ? p->what : "files");
-	if (!with_figures)
-		return;
-	str__add(s, p->cold_bytes ? " from disk (" : " (");
-	add_count(s, p->count, "read", "reads");
-	str__add(s, ", ");
-	add_bytes(s, p->cold_bytes ? p->cold_bytes : p->bytes);
-	if (p->sys == SYS_ID_io_uring_enter) /* whether it came from disk is not known */
-		str__add(s, " through io_uring)");
-	else
-		str__add(s, p->cold_bytes ? " cold)" : ", all cached)");
-	add_where(s, p, with_figures);
-}
-
-static void say_write(struct str *s, const struct part *p, enum form f, bool with_figures)
-{
-	bool sync = p->kind == EV_FILE_SYNC;
-
-	str__fmt(s, "%s %s", f == ING ? (sync ? "flushing" : "writing") : (sync ? "flushed" : "wrote"),
-		p->what ? p->what : "files");
-	if (!with_figures)
-		return;
-	str__add(s, " (");
-	add_count(s, p->count, sync ? "call" : "write", sync ? "calls" : "writes");
-	if (p->bytes) {
-		str__add(s, ", ");
-		add_bytes(s, p->bytes);
-	}
-	str__add(s, ")");
-	add_where(s, p, with_figures);
-}
-
-static void say_call(struct str *s, const struct part *p, enum form f, bool with_figures)
-{
-	char name[48];
-
-	str__fmt(s, "%s %s", f == ING ? "in" : "was in", p->sys ? syscall__name(p->sys, name, sizeof(name)) : "a call");
-	if (p->what && p->kind != EV_SYSCALL && p->kind)
-		str__fmt(s, " of %s", p->what);
-	if (with_figures && p->count > 1)
-		str__fmt(s, " (%u calls)", p->count);
-	if (p->who)
-		str__fmt(s, " while %s held the address space", p->who);
-	add_where(s, p, with_figures);
-}
-
-static void say_memory(struct str *s, const struct part *p, enum form f, bool with_figures)
-{
-	char name[48];
-
-	str__add(s, f == ING ? "in " : "was in ");
-	if (with_figures && p->what)
-		str__add(s, p->what);
-	else
-		str__add(s, p->sys ? syscall__name(p->sys, name, sizeof(name)) : "memory calls");
-	if (with_figures && p->count > 1)
-		str__fmt(s, " (%u calls)", p->count);
-	if (p->who)
-		str__fmt(s, " while %s held the address space", p->who);
-	add_where(s, p, with_figures);
-}
-
-static void say_reclaim(struct str *s, const struct part *p, enum form f, bool with_figures)
-{
-	str__add(s, f == ING ? "freeing memory for the system" : "freed memory for the system");
-	if (with_figures && p->bytes) {
-		str__add(s, " (");
-		add_bytes(s, p->bytes);
-		str__add(s, ")");
-	}
-}
-
-static void say_cpu_wait(struct str *s, const struct part *p, enum form f, bool with_figures)
-{
-	str__fmt(s, "%s a CPU", f == ING ? "waiting for" : "waited for");
-	if (p->who || p->what) {
-		str__fmt(s, " that %s", p->who ?: p->what);
-		if (with_figures)
-			add_others(s, p);
-		str__add(s, " had");
-	}
-	if (with_figures && p->detail)
-		str__fmt(s, " (%s)", p->detail);
-}
-
-static void say_interrupt(struct str *s, const struct part *p, enum form f, bool with_figures)
-{
-	str__add(s, f == ING ? "in interrupts" : "was interrupted");
-	if (p->what)
-		str__fmt(s, " (%s)", p->what);
-}
-
-static void say_io(struct str *s, const struct part *p, enum form f, bool with_figures)
-{
-	str__add(s, f == ING ? "waiting" : "waited");
-	if (p->who)
-		str__fmt(s, " for %s", p->who);
-	if (p->through)
-		str__fmt(s, " through %s", p->through);
-	else if (p->what)
-		str__fmt(s, " %s %s", p->kind == EV_SYSCALL || !p->kind ? "in" : "on", p->what);
-	else if (!p->who)
-		str__add(s, " for I/O");
-	add_where(s, p, with_figures);
-}
-
-static void say_gpu(struct str *s, const struct part *p, enum form f, bool with_figures)
-{
-	str__add(s, f == ING ? "waiting for the GPU" : "waited for the GPU");
-	add_where(s, p, with_figures);
-}
-
-static void say_sleep(struct str *s, const struct part *p, enum form f, bool with_figures)
-{
-	str__add(s, f == ING ? "asleep" : "slept");
-	if (p->what)
-		str__fmt(s, " in %s", p->what);
-	add_where(s, p, with_figures);
-	if (with_figures && p->detail)
-		str__fmt(s, " (%s)", p->detail);
-}
-
-static void say_unexplained(struct str *s, const struct part *p, enum form f, bool with_figures)
-{
-	if (p->detail == thread_ended && f == PAST) {
-		str__add(s, "had ended");
-		return;
-	}
-	str__add(s, f == ING ? "unexplained" : "did what is not explained");
-	if (p->detail)
-		str__fmt(s, " (%s)", p->detail);
-}
-
-typedef void (*say_fn)(struct str *s, const struct part *p, enum form f, bool with_figures);
-static const say_fn say[CAUSE_COUNT] = {
-	[CAUSE_CODE] = say_code,
-	[CAUSE_KERNEL] = say_kernel,
-	[CAUSE_PAGE_FAULT] = say_fault,
-	[CAUSE_LOCK_WAIT] = say_lock,
-	[CAUSE_THREAD_WAIT] = say_thread,
-	[CAUSE_FILE_READ] = say_read,
-	[CAUSE_FILE_WRITE] = say_write,
-	[CAUSE_FILE_META] = say_call,
-	[CAUSE_MEMORY_MAP] = say_memory,
-	[CAUSE_RECLAIM] = say_reclaim,
-	[CAUSE_CPU_WAIT] = say_cpu_wait,
-	[CAUSE_INTERRUPT] = say_interrupt,
-	[CAUSE_IO_WAIT] = say_io,
-	[CAUSE_GPU_WAIT] = say_gpu,
-	[CAUSE_SLEEP] = say_sleep,
-	[CAUSE_UNEXPLAINED] = say_unexplained,
-};
 
 /* ---- what is told: one thing, or all code of a thread, whatever the functions ---- */
 
@@ -372,13 +97,13 @@ static void add_chain(struct str *s, struct told t)
 	for (struct told b = reason(t); b.p; t = b, b = reason(b)) {
 		if (nearly(b.over, last)) {
 			str__add(s, ", which ");
-			say[b.p->cause](s, b.p, PAST, true);
+			phrase__say(s, b.p, PAST, true);
 		} else {
 			str__add(s, ", which spent ");
 			last = b.over;
-			add_ns(s, last);
+			phrase__ns(s, last);
 			str__add(s, " ");
-			say[b.p->cause](s, b.p, ING, true);
+			phrase__say(s, b.p, ING, true);
 		}
 	}
 	if (t.p->cycle)
@@ -393,25 +118,59 @@ static void add_allocations(struct str *s, const struct verdict *v, const struct
 	if (v->allocs < 1000 || v->allocs < 4 * v->typical_allocs)
 		return;
 	str__fmt(s, ", with %llu allocations of ", (unsigned long long)v->allocs);
-	add_bytes(s, v->alloc_bytes);
+	phrase__bytes(s, v->alloc_bytes);
 	if (v->alloc_where) {
 		str__add(s, ", the largest ");
-		add_bytes(s, v->alloc_largest);
+		phrase__bytes(s, v->alloc_largest);
 		str__fmt(s, " in %s", v->alloc_where);
 	}
+}
+
+/* What a cause has to do with the heap's growth: the call itself, and the first touch of what it gave. */
+static bool tells_growth(const struct verdict *v, const struct part *p)
+{
+	if (!v->heap_grown)
+		return false;
+	if (p->cause == CAUSE_MEMORY_MAP)
+		return p->sys == SYS_ID_brk;
+	if (p->cause == CAUSE_PAGE_FAULT)
+		return p->what && !strcmp(p->what, heap_name);
+	return p->cause == CAUSE_CODE && v->fragmented; /* the search through the free pieces */
+}
+
+static void add_growth(struct str *s, const struct verdict *v, const struct part *p)
+{
+	if (!tells_growth(v, p))
+		return;
+	str__add(s, ", as the heap grew by ");
+	phrase__bytes(s, v->heap_grown);
+	if (!v->heap_size)
+		return;
+	str__add(s, v->fragmented ? " though " : " and ");
+	str__add(s, v->heap_cut ? "at least " : "");
+	phrase__bytes(s, v->heap_free);
+	str__add(s, " of its ");
+	phrase__bytes(s, v->heap_size);
+	str__add(s, " was free");
+	if (!v->fragmented)
+		return;
+	str__fmt(s, " in %u pieces%s, none larger than ", v->heap_pieces, v->heap_cut ? " and more" : "");
+	phrase__bytes(s, v->heap_largest);
+	str__add(s, ": fragmentation");
 }
 
 static void add_cause(struct str *s, const struct verdict *v, struct told t)
 {
 	u64 typical = t.ns - min(t.over, t.ns);
 
-	add_ns(s, t.over);
+	phrase__ns(s, t.over);
 	if (typical > t.ns / 10 && typical > WORTH_NS)
 		str__add(s, v->warm_up ? " over the budget" : " more than usual");
 	str__add(s, " ");
-	say[t.p->cause](s, t.p, ING, true);
+	phrase__say(s, t.p, ING, true);
 	add_chain(s, t);
 	add_allocations(s, v, t.p);
+	add_growth(s, v, t.p);
 }
 
 static u64 total_excess(const struct verdict *v)
@@ -433,10 +192,10 @@ static void add_rest(struct str *s, const struct verdict *v, u32 told, u64 rest,
 	if (!n || rest < total / REST_SHARE || rest < WORTH_NS)
 		return;
 	str__add(s, "; the rest, ");
-	add_ns(s, rest);
+	phrase__ns(s, rest);
 	if (n == 1) {
 		str__add(s, ", ");
-		say[next.p->cause](s, next.p, ING, false);
+		phrase__say(s, next.p, ING, false);
 	} else {
 		str__fmt(s, ", in %u other ways", n);
 	}
@@ -470,9 +229,9 @@ static void add_usual(struct str *s, const struct verdict *v)
 	if (!largest)
 		return;
 	str__add(s, ": ");
-	add_ns(s, largest->ns);
+	phrase__ns(s, largest->ns);
 	str__add(s, " ");
-	say[largest->cause](s, largest, ING, true);
+	phrase__say(s, largest, ING, true);
 }
 
 void sentence__write(struct str *s, const struct verdict *v)
@@ -504,10 +263,10 @@ void sentence__write(struct str *s, const struct verdict *v)
 
 void sentence__pattern(struct str *s, const struct part *p)
 {
-	say[p->cause](s, p, ING, false);
+	phrase__say(s, p, ING, false);
 	for (struct told b = reason(of_part(p)); b.p; b = reason(b)) {
 		str__add(s, ", which ");
-		say[b.p->cause](s, b.p, PAST, false);
+		phrase__say(s, b.p, PAST, false);
 	}
 }
 

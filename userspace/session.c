@@ -193,6 +193,7 @@ static int launch(struct session *s)
 	images__free(&s->images);
 	images__refresh(&s->images, tgid);
 	startup__maps(&s->out, ts, tgid);
+	s->heap_of = 0;
 	return EXIT_OK;
 }
 
@@ -232,6 +233,7 @@ int session__attach(struct session *s, int fd)
 	write_startup(s);
 	ts = clock_boot_ns();
 	capture__attach_sites(s->capture, &s->sites, 0);
+	session__find_heap(s);
 	s->attach_ns += clock_boot_ns() - ts;
 	meta__info(&s->out, s->start, "session.attach_ms", "%.1f", s->attach_ns / 1e6);
 	if (!target__alive(&s->target)) {
@@ -290,6 +292,7 @@ static void every_second(struct session *s, u64 ts)
 {
 	write_cost(s, ts);
 	images__refresh(&s->images, s->target.tgid);
+	session__find_heap(s);
 	recording__flush(&s->out); /* what SIGKILL may take is at most this second */
 }
 

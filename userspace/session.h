@@ -47,6 +47,7 @@ struct session {
 	u64 alloc_calls_before, alloc_checked;
 	u64 alloc_pause_ns; /* how long they were off the last time; 0: never */
 	u64 alloc_resume;   /* when they come back; 0: they are on */
+	u32 heap_of;        /* tgid whose heap is known to the kernel side; 0: none yet */
 };
 
 /* Finds the game (waiting for it if asked) or prepares CMD. enum exit_status; says what is wrong. */
@@ -77,6 +78,7 @@ void session__tend_family(struct session *s);
 void session__leave_sites(struct session *s, u8 what); /* enum probe_what */
 void session__take_finds(struct session *s);
 void session__guard_allocs(struct session *s, u64 ts);
+void session__find_heap(struct session *s);
 
 /* Now, for a record of our own: what the kernel has written up to now comes before it, however long we were busy. */
 u64 session__stamp(struct session *s);

@@ -64,6 +64,7 @@ static void introduce(struct session *s)
 	images__free(&s->images);
 	images__refresh(&s->images, s->target.tgid);
 	startup__maps(&s->out, ts, s->target.tgid);
+	s->heap_of = 0;
 }
 
 /* CMD may come to its program by a chain of execs; and a look in the middle of one sees the old name with the new file.

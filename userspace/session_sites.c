@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "capture.h"
+#include "heap.h"
 #include "log.h"
 #include "scout.h"
 #include "session.h"
@@ -265,4 +266,20 @@ void session__guard_allocs(struct session *s, u64 ts)
 		shed_allocs(s, ts, rate);
 	s->alloc_calls_before = calls;
 	s->alloc_checked = ts;
+}
+
+/* The heap may be made, or the game become another program, at any time. */
+void session__find_heap(struct session *s)
+{
+	u32 tgid = s->target.tgid;
+	u64 bins;
+
+	if (!s->o->on[CLASS_ALLOC] || s->heap_of == tgid)
+		return;
+	bins = heap__find(tgid);
+	capture__heap(s->capture, bins);
+	if (!bins)
+		return;
+	s->heap_of = tgid;
+	meta__info(&s->out, session__stamp(s), "heap.allocator", "glibc");
 }

@@ -5,19 +5,17 @@
 #include <string.h>
 
 #include "events_desc.h"
-#include "timeline.h"
+#include "timeline_internal.h"
 
-#define DEAD_SWEEP   256u  /* so many ended threads are looked through at once */
 #define STALL_TICKS  3u    /* samples of a running thread that are missing in a row */
 #define FAULT_GAP_NS 1000u /* between two faults of user code: less is theirs */
-#define TASK_GONE    0xb0u /* EXIT_DEAD, EXIT_ZOMBIE, TASK_DEAD of sched.h: it will not come back */
-#define WAKE_IRQ     (WAKE_HARDIRQ | WAKE_SOFTIRQ)
 
 void timeline__init(struct timeline *t)
 {
 	memset(t, 0, sizeof(*t));
 	t->limit = TIMELINE_LIMIT;
 	t->losses = FIFO(struct loss, end);
+	t->growths = FIFO(struct growth, ts);
 }
 
 static void line_trim(struct timeline *t, struct line *l, u64 horizon)
@@ -45,6 +43,7 @@ void timeline__free(struct timeline *t)
 	for (u32 i = 0; i < t->n_cpus; i++)
 		fifo__free(&t->cpus[i], &t->bytes);
 	fifo__free(&t->losses, &t->bytes);
+	fifo__free(&t->growths, &t->bytes);
 	free(t->lines);
 	free(t->cpus);
 	intern__free(&t->names);
@@ -62,7 +61,7 @@ static struct line **slot_of(struct line **lines, u32 n_slots, u32 tid)
 }
 
 /* Into a table of n_slots, leaving out (and freeing) the threads that ended before the horizon. */
-static int rehash(struct timeline *t, u32 n_slots)
+int timeline__rehash(struct timeline *t, u32 n_slots)
 {
 	struct line **lines = calloc(n_slots, sizeof(*lines));
 
@@ -106,194 +105,15 @@ static struct line *line_new(struct timeline *t, u32 tid)
 	return *slot_of(t->lines, t->n_slots, tid) = l;
 }
 
-static struct line *line_get(struct timeline *t, u32 tid)
+struct line *timeline__get_line(struct timeline *t, u32 tid)
 {
 	struct line *l = timeline__line(t, tid);
 
 	if (l)
 		return l;
-	if ((t->n_lines + 1) * 2 > t->n_slots && rehash(t, t->n_slots ? t->n_slots * 2 : 256))
+	if ((t->n_lines + 1) * 2 > t->n_slots && timeline__rehash(t, t->n_slots ? t->n_slots * 2 : 256))
 		return NULL;
 	return line_new(t, tid);
-}
-
-/* ---- scheduling ---- */
-
-static struct off *off_push(struct timeline *t, struct line *l, u64 out, u8 flags)
-{
-	struct off *o = fifo__push(&l->offs, t->horizon, &t->bytes);
-
-	if (o)
-		*o = (struct off){.out = out, .wake = TIME_OPEN, .in = TIME_OPEN, .flags = flags};
-	return o;
-}
-
-static void off_close(struct line *l, u64 ts)
-{
-	struct off *o = fifo__last(&l->offs);
-
-	if (!o || o->in != TIME_OPEN)
-		return;
-	o->in = max(ts, o->out);
-	if (o->wake == TIME_OPEN)
-		o->wake = o->in;
-}
-
-/* Times of one thread never go back, whatever a recording says. */
-static u64 line_time(struct line *l, u64 ts)
-{
-	l->last = max(l->last, ts);
-	return l->last;
-}
-
-static int leave(struct timeline *t, const struct ev_switch *e)
-{
-	struct line *l = line_get(t, e->hdr.tid);
-	struct off *o;
-	u64 ts;
-
-	if (!l)
-		return -ENOMEM;
-	ts = line_time(l, e->hdr.ts);
-	if (l->state == LINE_OFF) { /* the switch that brought it was lost */
-		o = fifo__last(&l->offs);
-		o->flags |= OFF_LOST;
-		off_close(l, o->wake != TIME_OPEN ? o->wake : ts);
-	}
-	o = off_push(t, l, ts, 0);
-	if (!o)
-		return -ENOMEM;
-	if ((e->flags & SWITCH_PREEMPT) || !e->prev_state)
-		o->wake = ts;
-	o->flags = (e->flags & SWITCH_PREEMPT ? OFF_PREEMPT : 0) | (e->flags & SWITCH_USER ? OFF_USER : 0) |
-		   (e->prev_state & TASK_GONE ? OFF_DEAD : 0);
-	o->next = e->next_tid;
-	o->sys = e->sys;
-	o->state = e->prev_state;
-	o->cpu = o->wait_cpu = e->hdr.cpu;
-	o->prio = e->prev_prio;
-	o->next_prio = e->next_prio;
-	l->state = LINE_OFF;
-	l->switched = true;
-	l->game |= !!(e->flags & SWITCH_GAME);
-	t->n_dead += (o->flags & OFF_DEAD) && !l->dead;
-	l->dead |= !!(o->flags & OFF_DEAD);
-	return 0;
-}
-
-static int arrive(struct timeline *t, const struct ev_switch *e)
-{
-	struct line *l = line_get(t, e->next_tid);
-	struct off *o;
-	u64 ts;
-
-	if (!l)
-		return -ENOMEM;
-	ts = line_time(l, e->hdr.ts);
-	if (l->state != LINE_OFF) { /* when it left was not seen */
-		o = off_push(t, l, min(l->seen, ts), OFF_LOST);
-		if (!o)
-			return -ENOMEM;
-		o->wait_cpu = e->hdr.cpu;
-	}
-	off_close(l, ts);
-	l->state = LINE_ON;
-	l->seen = ts;
-	l->switched = true;
-	l->game |= !!(e->flags & SWITCH_NEXT_GAME);
-	return 0;
-}
-
-static int cpu_switch(struct timeline *t, const struct ev_switch *e)
-{
-	u32 cpu = e->hdr.cpu;
-	struct slot *s;
-
-	if (cpu >= t->n_cpus) {
-		struct fifo *cpus = realloc(t->cpus, (cpu + 1) * sizeof(*cpus));
-
-		if (!cpus)
-			return -ENOMEM;
-		for (u32 i = t->n_cpus; i <= cpu; i++)
-			cpus[i] = FIFO(struct slot, end);
-		t->cpus = cpus;
-		t->n_cpus = cpu + 1;
-	}
-	s = fifo__last(&t->cpus[cpu]);
-	if (s)
-		s->end = max(s->start, e->hdr.ts);
-	s = fifo__push(&t->cpus[cpu], t->horizon, &t->bytes);
-	if (!s)
-		return -ENOMEM;
-	*s = (struct slot){.start = e->hdr.ts, .end = TIME_OPEN, .tid = e->next_tid, .prio = e->next_prio};
-	return 0;
-}
-
-static int on_switch(struct timeline *t, const struct ev_switch *e)
-{
-	int err = cpu_switch(t, e);
-
-	if (!err && e->hdr.tid)
-		err = leave(t, e);
-	if (!err && e->next_tid)
-		err = arrive(t, e);
-	return err;
-}
-
-static int on_waking(struct timeline *t, const struct ev_waking *e)
-{
-	struct line *l = line_get(t, e->hdr.tid);
-	struct off *o;
-
-	if (!l)
-		return -ENOMEM;
-	line_time(l, e->hdr.ts);
-	if (l->state == LINE_UNKNOWN) {
-		if (!off_push(t, l, min(l->seen, l->last), OFF_LOST))
-			return -ENOMEM;
-		l->state = LINE_OFF;
-	}
-	o = fifo__last(&l->offs);
-	if (l->state != LINE_OFF || !o || o->wake != TIME_OPEN)
-		return 0;
-	o->wake = max(l->last, o->out);
-	o->waker = e->flags & WAKE_IRQ ? 0 : e->waker;
-	o->flags |= e->flags & WAKE_IRQ ? OFF_IRQ : 0;
-	o->wait_cpu = e->target_cpu;
-	return 0;
-}
-
-static int on_fork(struct timeline *t, const struct ev_fork *e)
-{
-	struct line *l = line_get(t, e->hdr.tid);
-	struct off *o;
-
-	if (!l)
-		return -ENOMEM;
-	line_time(l, e->hdr.ts);
-	off_close(l, l->last);
-	if (l->dead)
-		t->n_dead--;
-	l->dead = false;
-	o = off_push(t, l, l->last, OFF_NEW);
-	if (!o)
-		return -ENOMEM;
-	o->wake = l->last;
-	o->wait_cpu = e->hdr.cpu;
-	l->state = LINE_OFF;
-	return 0;
-}
-
-static void on_exit_record(struct timeline *t, const struct ev_exit *e)
-{
-	struct line *l = timeline__line(t, e->hdr.tid);
-
-	if (!l || l->dead)
-		return;
-	line_time(l, e->hdr.ts);
-	l->dead = true;
-	if (++t->n_dead > DEAD_SWEEP && t->n_dead > t->n_lines / 2)
-		rehash(t, t->n_slots);
 }
 
 /* ---- losses ---- */
@@ -334,7 +154,7 @@ static void ran(struct line *l, u64 ts)
 	if (l->state != LINE_OFF || !o || o->in != TIME_OPEN || ts <= o->out || (o->flags & OFF_DEAD))
 		return;
 	o->flags |= OFF_LOST;
-	off_close(l, line_time(l, ts));
+	line__end_off(l, line__time(l, ts));
 	l->state = LINE_ON;
 }
 
@@ -358,7 +178,7 @@ static u64 fault_start(const struct line *l, const struct span *s)
 
 static int on_span(struct timeline *t, const struct span *s, u32 tid)
 {
-	struct line *l = line_get(t, tid);
+	struct line *l = timeline__get_line(t, tid);
 	u64 start = l ? fault_start(l, s) : 0;
 	struct span *to = l ? fifo__push(&l->spans, t->horizon, &t->bytes) : NULL;
 
@@ -393,7 +213,7 @@ static int find_stall(struct timeline *t, struct line *l, u64 ts)
 
 static int on_sample(struct timeline *t, const struct model *m, const struct ev_sample *e)
 {
-	struct line *l = line_get(t, e->hdr.tid);
+	struct line *l = timeline__get_line(t, e->hdr.tid);
 	int err = l ? find_stall(t, l, e->hdr.ts) : -ENOMEM;
 	struct sample *s = err ? NULL : fifo__push(&l->samples, t->horizon, &t->bytes);
 
@@ -407,7 +227,7 @@ static int on_sample(struct timeline *t, const struct model *m, const struct ev_
 
 static int on_allocation(struct timeline *t, const struct allocation *a, u32 tid)
 {
-	struct line *l = line_get(t, tid);
+	struct line *l = timeline__get_line(t, tid);
 	struct allocation *to = l ? fifo__push(&l->allocs, t->horizon, &t->bytes) : NULL;
 
 	if (!to)
@@ -426,13 +246,15 @@ static int on_other(struct timeline *t, struct model *m, const struct ev_hdr *re
 
 	if (!rec->tid)
 		return 0;
+	if ((rec->kind == EV_HEAP || rec->kind == EV_MEM_CALL) && heap__event(t, m, rec))
+		return -ENOMEM;
 	if (span__from(&s, t, m, rec))
 		return on_span(t, &s, rec->tid);
 	if (allocation__from(&a, m, rec))
 		return on_allocation(t, &a, rec->tid);
 	if (rec->kind != EV_FRAME)
 		return 0;
-	l = line_get(t, rec->tid);
+	l = timeline__get_line(t, rec->tid);
 	if (!l)
 		return -ENOMEM;
 	l->seen = max(l->seen, rec->ts);
@@ -480,6 +302,7 @@ static void trim_all(struct timeline *t)
 			line_trim(t, t->lines[i], t->horizon);
 	for (u32 i = 0; i < t->n_cpus; i++)
 		fifo__trim(&t->cpus[i], t->horizon, &t->bytes);
+	fifo__trim(&t->growths, t->horizon, &t->bytes);
 }
 
 /* Gives up the older half of what is held, until it fits. */
@@ -502,16 +325,16 @@ int timeline__event(struct timeline *t, struct model *m, const struct ev_hdr *re
 		t->now = max(t->now, rec->ts);
 	switch (rec->kind) {
 	case EV_SWITCH:
-		err = on_switch(t, (const struct ev_switch *)rec);
+		err = timeline__switch(t, (const struct ev_switch *)rec);
 		break;
 	case EV_WAKING:
-		err = rec->tid ? on_waking(t, (const struct ev_waking *)rec) : 0;
+		err = rec->tid ? timeline__waking(t, (const struct ev_waking *)rec) : 0;
 		break;
 	case EV_FORK:
-		err = on_fork(t, (const struct ev_fork *)rec);
+		err = timeline__fork(t, (const struct ev_fork *)rec);
 		break;
 	case EV_EXIT:
-		on_exit_record(t, (const struct ev_exit *)rec);
+		timeline__exit(t, (const struct ev_exit *)rec);
 		err = 0;
 		break;
 	case EV_INFO:
@@ -540,32 +363,4 @@ int timeline__event(struct timeline *t, struct model *m, const struct ev_hdr *re
 void timeline__forget(struct timeline *t, u64 horizon)
 {
 	t->horizon = max(t->horizon, horizon);
-}
-
-const struct fifo *timeline__cpu(const struct timeline *t, u32 cpu)
-{
-	return cpu < t->n_cpus ? &t->cpus[cpu] : NULL;
-}
-
-static u64 idle_in(const struct fifo *f, u64 start, u64 end)
-{
-	u64 idle = 0;
-
-	for (u32 i = fifo__after(f, start); i < f->n; i++) {
-		const struct slot *s = fifo__at(f, i);
-
-		if (s->start >= end)
-			break;
-		if (!s->tid)
-			idle += min(s->end, end) - max(s->start, start);
-	}
-	return idle;
-}
-
-bool timeline__idle_elsewhere(const struct timeline *t, u32 cpu, u64 start, u64 end)
-{
-	for (u32 c = 0; c < t->n_cpus; c++)
-		if (c != cpu && idle_in(&t->cpus[c], start, end) > (end - start) / 2)
-			return true;
-	return false;
 }

@@ -70,6 +70,14 @@ struct allocation {
 	u32 chain;
 };
 
+/* The game's main heap grew. What was free in it is known where the allocator is glibc's; and not each time. */
+struct growth {
+	u64 ts, bytes;
+	u64 size, free, largest; /* of the heap before; 0: not known. free: no less */
+	u32 pieces;              /* that are free: no less */
+	u32 cut;                 /* 1: there are more than were counted */
+};
+
 /* Who had a CPU. */
 struct slot {
 	u64 start, end; /* the latest is TIME_OPEN */
@@ -120,6 +128,8 @@ struct timeline {
 	struct fifo *cpus; /* of struct slot */
 	u32 n_cpus;
 	struct fifo losses; /* disjoint, in order */
+	struct fifo growths;
+	struct growth heap; /* the latest of them of which the heap is known */
 	struct intern names;
 	u64 condvars[TIMELINE_CONDVARS]; /* addresses that are condition variables for certain, a hash table */
 	struct probed probes[TIMELINE_PROBES];
@@ -155,6 +165,10 @@ bool span__from(struct span *s, struct timeline *t, const struct model *m, const
 /* timeline_uring.c: a completion; and what a wait in io_uring_enter, already in s, was for */
 void uring__done(struct timeline *t, const struct ev_uring_done *e);
 void uring__wait(struct span *s, const struct timeline *t, u32 tid);
+/* timeline_heap.c. 0 or -ENOMEM */
+int heap__event(struct timeline *t, const struct model *m, const struct ev_hdr *rec);
+/* By how much it grew in [start, end), and the latest that is known of it then. bytes 0: it did not. */
+struct growth heap__growth(const struct timeline *t, u64 start, u64 end);
 bool allocation__from(struct allocation *a, const struct model *m, const struct ev_hdr *rec);
 
 #endif

@@ -217,6 +217,23 @@ static int fill_stretches(struct verdict *v, struct builder *b)
 	return 0;
 }
 
+/* What was free did not do for what was asked for. */
+#define FRAGMENTED_BYTES (1u << 20) /* so much at the least, and … */
+#define FRAGMENTED_SHARE 4u         /* a quarter of the heap, or more pieces than were counted */
+
+static void fill_heap(struct verdict *v, const struct timeline *t)
+{
+	struct growth g = heap__growth(t, v->frame.start, v->frame.end);
+
+	v->heap_grown = g.bytes;
+	v->heap_size = g.size;
+	v->heap_free = g.free;
+	v->heap_largest = g.largest;
+	v->heap_pieces = g.pieces;
+	v->heap_cut = g.cut;
+	v->fragmented = g.bytes && g.free >= FRAGMENTED_BYTES && (g.cut || g.free >= g.size / FRAGMENTED_SHARE);
+}
+
 int verdict__fill(struct verdict *v, struct arena *a, const struct tree *tree, const struct model *m)
 {
 	struct builder b = {.a = a, .tree = tree, .m = m};
@@ -232,6 +249,7 @@ int verdict__fill(struct verdict *v, struct arena *a, const struct tree *tree, c
 		return err;
 	v->parts = parts;
 	v->not_followed = tree->not_followed;
+	fill_heap(v, tree->t);
 	if (where__game(m, tree->alloc_chain, name, sizeof(name)) ||
 		function__name(m, tree->alloc_caller, name, sizeof(name)))
 		v->alloc_where = arena__text(a, name);

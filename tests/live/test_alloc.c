@@ -180,6 +180,46 @@ static void test_with_alloc_off_no_call_of_the_allocator_is_probed(void **state)
 	live__free(&l);
 }
 
+static const struct ev_heap *heap_of(struct live *l, const char *pieces)
+{
+	const struct live_event *e;
+	const struct ev_heap *found = NULL;
+
+	live__init(l);
+	live__start(l, "heap", pieces, NULL);
+	live__record(l, "--frame", "usdt:redframe:frame", NULL);
+	live__run(l);
+	live__each(l, at, e, EV_HEAP) found = found ?: (const void *)e->hdr;
+	assert_non_null(found);
+	return found;
+}
+
+static void test_what_was_free_when_the_heap_grew_is_as_the_allocator_itself_counts(void **state)
+{
+	struct live l;
+	const struct ev_heap *h = heap_of(&l, "1500");
+
+	assert_int_equal(h->size, live__num(&l, "heap", 0, 0));
+	assert_int_equal(h->free, live__num(&l, "heap", 0, 1));
+	assert_int_equal(h->top, live__num(&l, "heap", 0, 2));
+	assert_int_equal(h->largest, live__num(&l, "heap", 0, 3));
+	assert_in_range(h->pieces, 1490, 1510);
+	assert_int_equal(h->cut, 0);
+	live__free(&l);
+}
+
+static void test_of_a_heap_with_too_many_free_pieces_what_was_counted_is_told_as_such(void **state)
+{
+	struct live l;
+	const struct ev_heap *h = heap_of(&l, "20000");
+
+	assert_int_equal(h->cut, 1);
+	assert_in_range(h->pieces, 255, 4096);
+	assert_true(h->free < (u64)live__num(&l, "heap", 0, 1));
+	assert_in_range(h->free, h->pieces * h->largest * 9 / 10, h->pieces * h->largest);
+	live__free(&l);
+}
+
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_with_alloc_all_every_call_of_the_allocator_is_recorded_once),
 	cmocka_unit_test(test_operators_new_and_delete_are_recorded_once_though_they_call_malloc_and_free),
@@ -187,5 +227,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_a_large_allocation_names_the_function_that_asked_for_it),
 	cmocka_unit_test(test_every_change_of_the_address_space_is_recorded_once_with_sizes_and_result),
 	cmocka_unit_test(test_with_alloc_off_no_call_of_the_allocator_is_probed),
+	cmocka_unit_test(test_what_was_free_when_the_heap_grew_is_as_the_allocator_itself_counts),
+	cmocka_unit_test(test_of_a_heap_with_too_many_free_pieces_what_was_counted_is_told_as_such),
 };
 LIVE_MAIN(tests)
