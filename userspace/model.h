@@ -19,6 +19,7 @@ struct thread {
 	bool recorded; /* of that, or of a child that was recorded beside it */
 	bool exited;
 	u64 born; /* ts of the FORK; 0: it was there before */
+	u64 died; /* ts of the EXIT, with exited */
 };
 
 struct process {
@@ -107,6 +108,16 @@ struct model_stats {
 
 struct model *model__new(void);
 void model__free(struct model *m);
+/* What ended before ts is not asked for any more: a stream without an end needs no more memory than what lives.
+ * Pointers to threads and processes become invalid. 0 or -ENOMEM: then nothing is forgotten. */
+int model__forget_dead(struct model *m, u64 ts);
+
+/* Tells what the model knows by now as records stamped ts, from which another model knows the same: a recording that
+ * begins here begins with them. Not told: frames, losses, counts, symbols and call chains, nor paths: those that matter
+ * are told one by one. fn takes the record without its text, then the text. 0 or the first -errno of fn. */
+typedef int (*model_tell_fn)(void *arg, const void *fixed, size_t bytes, const char *text, size_t len);
+int model__tell(const struct model *m, u64 ts, model_tell_fn fn, void *arg);
+int model__tell_path(const struct model *m, u64 ts, u32 dev, u64 ino, model_tell_fn fn, void *arg);
 
 /* Feeds one record. 0 or -ENOMEM. Afterwards model__ended_frame tells whether it ended a frame. */
 int model__event(struct model *m, const struct ev_hdr *rec);

@@ -228,7 +228,7 @@ static int on_exec(struct model *m, const struct ev_exec *e)
 		struct mthread *other = m->threads.entries[i].value;
 
 		if (e->tgid && other->t.tgid == e->tgid && other != t)
-			other->t.exited = true;
+			other->t.exited = true, other->t.died = e->hdr.ts;
 	}
 	set_tgid(m, t, e->tgid);
 	t->t.exited = false;
@@ -260,11 +260,86 @@ int threads__event(struct model *m, const struct ev_hdr *rec)
 	case EV_EXIT:
 		set_tgid(m, model__mthread(m, rec->tid), end->tgid);
 		model__mthread(m, rec->tid)->t.exited = true;
+		model__mthread(m, rec->tid)->t.died = rec->ts;
 		return 0;
 	case EV_RENAME:
 		set_tgid(m, model__mthread(m, rec->tid), name->tgid);
 		set_name(m, model__mthread(m, rec->tid), name->comm, strnlen(name->comm, sizeof(name->comm)));
 		return 0;
 	}
+	return 0;
+}
+
+/* ---- what ended long ago ---- */
+
+static bool is_gone(const struct mthread *t, u64 ts)
+{
+	return t->t.exited && t->t.died < ts;
+}
+
+/* A process goes with its leader. */
+static bool process_gone(const struct model *m, u32 tgid, u64 ts)
+{
+	const struct mthread *t = table__get(&m->threads, key__int(tgid));
+
+	return t && tgid != m->game && is_gone(t, ts);
+}
+
+/* The values of `from` that stay, in a table of their own; nothing is freed yet. */
+static int keep(const struct model *m, const struct table *from, u64 ts, bool threads, struct table *to)
+{
+	int err = 0;
+
+	for (u32 i = 0; i < from->n && !err; i++) {
+		void *value = from->entries[i].value;
+		bool gone = threads ? is_gone(value, ts) : process_gone(m, (u32)from->entries[i].key.a, ts);
+
+		if (!gone)
+			err = table__put(to, from->entries[i].key, value);
+	}
+	return err;
+}
+
+static void free_gone(const struct model *m, u64 ts)
+{
+	for (u32 i = 0; i < m->processes.n; i++)
+		if (process_gone(m, (u32)m->processes.entries[i].key.a, ts))
+			free(m->processes.entries[i].value);
+	for (u32 i = 0; i < m->threads.n; i++) {
+		struct mthread *t = m->threads.entries[i].value;
+
+		if (!is_gone(t, ts))
+			continue;
+		free(t->path_arg);
+		free(t);
+	}
+}
+
+static void replace(struct table *old, struct table *new)
+{
+	table__free(old);
+	*old = *new;
+}
+
+int model__forget_dead(struct model *m, u64 ts)
+{
+	struct table threads = {}, nstids = {}, processes = {}, children = {};
+	int err = keep(m, &m->threads, ts, true, &threads) ?: keep(m, &m->nstids, ts, true, &nstids)
+			  ?: keep(m, &m->processes, ts, false, &processes)
+				     ?: keep(m, &m->children, ts, false, &children);
+
+	if (err) {
+		table__free(&threads);
+		table__free(&nstids);
+		table__free(&processes);
+		table__free(&children);
+		return err;
+	}
+	m->path_arg_tid = 0;
+	free_gone(m, ts);
+	replace(&m->threads, &threads);
+	replace(&m->nstids, &nstids);
+	replace(&m->processes, &processes);
+	replace(&m->children, &children);
 	return 0;
 }

@@ -37,14 +37,21 @@ struct recording_writer {
 	size_t used;
 	size_t size;
 	char *buf;
-	u64 limit; /* file size at which to stop with -EFBIG; 0: none */
+	u64 limit;                                        /* file size at which to stop with -EFBIG; 0: none */
+	int (*sink)(void *arg, const struct ev_hdr *rec); /* where there is no file; NULL: there is one */
+	void *sink_arg;
 };
 
 /* Takes over fd (already open for writing, empty). 0 or -errno. */
 int recording__create(struct recording_writer *w, int fd, u64 start);
+/* No file: each record goes to sink, and its -errno ends the writing. */
+void recording__to(struct recording_writer *w, int (*sink)(void *arg, const struct ev_hdr *rec), void *arg);
 /* bytes is a multiple of 8 and equals the record's words. Returns w->error. */
 int recording__append(struct recording_writer *w, const void *rec, size_t bytes);
 int recording__flush(struct recording_writer *w);
+/* Flushes, and gives the buffer back until recording__resume: 0 or the first error. */
+int recording__rest(struct recording_writer *w);
+int recording__resume(struct recording_writer *w);
 /* Flushes, clears INCOMPLETE if complete and nothing failed, closes. Returns the first error. */
 int recording__finish(struct recording_writer *w, bool complete);
 

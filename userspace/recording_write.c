@@ -61,6 +61,11 @@ int recording__create(struct recording_writer *w, int fd, u64 start)
 	return w->error;
 }
 
+void recording__to(struct recording_writer *w, int (*sink)(void *arg, const struct ev_hdr *rec), void *arg)
+{
+	*w = (struct recording_writer){.fd = -1, .sink = sink, .sink_arg = arg};
+}
+
 int recording__flush(struct recording_writer *w)
 {
 	if (!w->error && w->used)
@@ -69,10 +74,31 @@ int recording__flush(struct recording_writer *w)
 	return w->error;
 }
 
+int recording__rest(struct recording_writer *w)
+{
+	recording__flush(w);
+	free(w->buf);
+	w->buf = NULL;
+	return w->error;
+}
+
+int recording__resume(struct recording_writer *w)
+{
+	w->buf = malloc(w->size);
+	if (!w->buf && !w->error)
+		w->error = -ENOMEM;
+	return w->error;
+}
+
 int recording__append(struct recording_writer *w, const void *rec, size_t bytes)
 {
 	if (w->error)
 		return w->error;
+	if (w->sink) {
+		w->bytes += bytes;
+		w->records++;
+		return w->error = w->sink(w->sink_arg, rec);
+	}
 	if (w->limit && w->bytes + bytes > w->limit) {
 		recording__flush(w);
 		if (!w->error)
@@ -118,6 +144,8 @@ int recording__finish(struct recording_writer *w, bool complete)
 {
 	int err = recording__flush(w);
 
+	if (w->sink)
+		return err;
 	if (complete && !err)
 		err = mark_complete(w);
 	if (close(w->fd) && !err)

@@ -72,6 +72,10 @@ void stacks__add(struct stacks *s, u64 at, const struct stack_copy *c, size_t si
 {
 	size_t n = sizeof(*c) + (size_t)c->bytes;
 
+	if (s->sink && n <= size && c->bytes <= STACK_ROOM) {
+		s->sink(s->sink_arg, c, size);
+		return;
+	}
 	if (s->fd < 0 || s->error || n > size || c->bytes > STACK_ROOM || s->bytes + n > STACKS_MAX_BYTES) {
 		s->dropped++;
 		return;

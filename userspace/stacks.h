@@ -18,6 +18,8 @@ struct stacks {
 	u64 bytes; /* written and in the buffer */
 	u64 n, dropped;
 	int error; /* the first -errno; nothing is kept after it */
+	void (*sink)(void *arg, const struct stack_copy *c, size_t size); /* takes each in place of the file; NULL */
+	void *sink_arg;
 };
 
 /* What the file holds of each: then stack.bytes of the stack. */

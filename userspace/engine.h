@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ *
+ * A stream of records without an end, live or replayed, in memory of a fixed size: merge, model, explain; what
+ * surrounds slow frames goes into segments, and every frame is told to whoever keeps statistics. It knows no kernel and
+ * no clock but the records' own.
+ */
+#ifndef REDFRAME_ENGINE_H
+#define REDFRAME_ENGINE_H
+
+#include "explain.h"
+#include "history.h"
+#include "kept.h"
+#include "thresholds.h"
+#include "namer.h"
+#include "segment.h"
+#include "stack_cache.h"
+
+#define ENGINE_BEFORE_NS     (NSEC_PER_SEC / 2)
+#define ENGINE_BEFORE_FRAMES 31u /* with the next one they are 30 whole ones: what is typical is known again */
+#define ENGINE_AFTER_FRAMES  10u
+#define ENGINE_LAST_NS       (2 * NSEC_PER_SEC) /* kept of a game that ends by a crash, at the least */
+#define ENGINE_SEGMENT_BYTES (256u << 20)
+#define ENGINE_MAX_BYTES     (1536u << 20)
+#define ENGINE_HISTORY_BYTES (24u << 20)
+#define ENGINE_STACK_BYTES   (6u << 20)
+
+/* A frame, explained as far as that is possible without names. */
+struct soak_frame {
+	const struct verdict *v;
+	struct amounts did;
+	u32 kept, failed; /* limits crossed: bits of enum limit_kind */
+	bool suspended;   /* the machine slept in it: it says nothing of the game */
+};
+
+struct engine_options {
+	struct explain_options explain;
+	struct amounts keep, fail;
+	const char *dir; /* of segments; NULL: none is kept */
+	u64 segment_bytes, max_bytes;
+	u64 before_ns;
+	u32 before_frames, after_frames;
+	bool patient; /* the stream can wait: a replay */
+	/* names for a segment's code: namer.h; NULL: none */
+	int (*name)(void *arg, struct recording_writer *w, struct stacks *stacks);
+	/* each may be NULL */
+	void (*frame)(void *arg, const struct soak_frame *f, const struct model *m);
+	void (*hitch)(void *arg, const struct finding *f);
+	void (*note)(void *arg, const char *text);
+	/* a record that is about the process, not about a frame: COST, MEMORY, SCENE */
+	void (*record)(void *arg, const struct ev_hdr *rec);
+	void *arg;
+};
+
+struct engine_stats {
+	u64 records;             /* taken in */
+	u64 frames, slow, kept;  /* verdicts; slow ones; kept ones, slow or for another limit */
+	u64 not_kept, not_named; /* of the kept: no room on the disk; without explanation */
+	u64 suspends, suspended_ns;
+	u64 shed[CLASS_COUNT]; /* records let go for lack of time */
+	u64 late;
+	u32 segments;
+	u64 first, last; /* ts of the first and last record that is no META */
+	u64 last_frame;  /* end of the last frame */
+};
+
+struct engine;
+/* NULL when out of memory */
+struct engine *engine__new(const struct engine_options *o);
+void engine__free(struct engine *e);
+/* One record: has the form of recording_writer's sink; arg is the engine. 0 or -ENOMEM. */
+int engine__record(void *arg, const struct ev_hdr *rec);
+/* has the form of stacks' sink */
+void engine__stack(void *arg, const struct stack_copy *c, size_t size);
+/* Before the first record, of a recording that can be read twice: as model__foretell. */
+int engine__foretell(struct engine *e, const struct ev_hdr *rec);
+/* Classes from the least valuable on that are let go from here on, 0: none; frames never are. Losses are told in the
+ * stream as of ts. */
+void engine__shed(struct engine *e, u32 level, u64 ts);
+u32 engine__shed_levels(void);
+enum ev_class engine__shed_class(u32 level); /* the class that this level adds, from 1 */
+/* Each second: what is kept reaches the disk, what was explained is told. */
+void engine__tend(struct engine *e);
+/* The game has ended; what follows is another one's stream. crashed: its last seconds are kept. 0 or -errno. */
+int engine__game_ended(struct engine *e, bool crashed);
+/* Everything to its end, kept recordings named. 0 or -errno. */
+int engine__finish(struct engine *e);
+const struct engine_stats *engine__stats(struct engine *e);
+const struct kept *engine__kept(const struct engine *e);
+struct model *engine__model(struct engine *e);
+
+#endif
