@@ -28,7 +28,7 @@ BPF_SRC := bpf/core.bpf.c $(filter-out bpf/core.bpf.c,$(wildcard bpf/*.bpf.c))
 BPF_OBJ := $(BPF_SRC:bpf/%.bpf.c=$(O)/bpf/%.bpf.o)
 SKEL := $(O)/redframe.skel.h
 
-.PHONY: all deps demo sample test test-programs test-unit test-san test-live test-accuracy fuzz bench install clean check-format check-docs check-static
+.PHONY: all deps demo sample test test-programs test-unit test-san test-live test-accuracy fuzz bench bench-symbols install clean check-format check-docs check-static
 .DELETE_ON_ERROR:
 all: $(O)/redframe $(O)/examples/hitches
 
@@ -86,6 +86,12 @@ $(O)/bench/limits: bench/limits.c $(O)/bench/limits.skel.h $(O)/libredframe.a
 
 # recordings of any length, to time explain and export with
 $(O)/bench/generate: bench/generate.c $(O)/libredframe.a
+	@mkdir -p $(@D)
+	@echo "  LD    $@"
+	$Q$(CC) $(ALL_CFLAGS) -o $@ $< $(O)/libredframe.a $(LIBS)
+
+# places in a program's code, to time symbolize with
+$(O)/bench/addresses: bench/addresses.c $(O)/libredframe.a
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
 	$Q$(CC) $(ALL_CFLAGS) -o $@ $< $(O)/libredframe.a $(LIBS)
@@ -199,6 +205,8 @@ fuzz: $(FUZZ:%=$(O)/fuzz/%)
 # ---- elsewhere ----
 bench: all $(O)/bench/workload $(O)/bench/limits
 	@bench/run $(O) README.md
+bench-symbols: all $(O)/bench/addresses
+	@bench/symbols $(O)
 install: $(O)/redframe
 	install -Dm755 $(O)/redframe $(DESTDIR)$(PREFIX)/bin/redframe
 	install -Dm644 probes/redframe.h $(DESTDIR)$(PREFIX)/include/redframe.h

@@ -9,6 +9,8 @@
 #include "demangle.h"
 #include "recording.h"
 #include "sources.h"
+#include "symbols.h"
+#include "units.h"
 
 #define DEPTH_MAX  64         /* of nested scopes */
 #define LEVELS_MAX 32         /* of inlining that are told */
@@ -32,20 +34,6 @@ struct unit {
 };
 
 /* ---- which functions an address lies in ---- */
-
-/* the first of addrs[from, to) that is at least addr */
-static u32 first_from(const u64 *addrs, u32 from, u32 to, u64 addr)
-{
-	while (from < to) {
-		u32 mid = from + (to - from) / 2;
-
-		if (addrs[mid] < addr)
-			from = mid + 1;
-		else
-			to = mid;
-	}
-	return from;
-}
 
 static u32 add_scope(struct unit *u, const Dwarf_Die *die, u32 outer)
 {
@@ -74,8 +62,8 @@ static void walk_code(struct unit *u, Dwarf_Die *die, bool function, u32 from, u
 	ptrdiff_t at = 0;
 
 	while ((at = dwarf_ranges(die, at, &base, &start, &end)) > 0) {
-		first = first_from(u->addrs, from, to, start + u->bias);
-		last = first_from(u->addrs, first, to, end + u->bias);
+		first = addrs__first(u->addrs, from, to, start + u->bias);
+		last = addrs__first(u->addrs, first, to, end + u->bias);
 		if (first >= last)
 			continue;
 		if (function && !inner)
@@ -221,7 +209,7 @@ static int write_address(struct unit *u, struct recording_writer *w, u64 ts, u32
 	return err;
 }
 
-/* ---- units and modules ---- */
+/* ---- units ---- */
 
 /* From the first to the last address in the unit; false where there is none. */
 static bool unit_hull(struct unit *u, u32 from, u32 to, u32 *first, u32 *last)
@@ -232,8 +220,8 @@ static bool unit_hull(struct unit *u, u32 from, u32 to, u32 *first, u32 *last)
 	*first = to;
 	*last = from;
 	while ((at = dwarf_ranges(&u->die, at, &base, &start, &end)) > 0) {
-		u32 a = first_from(u->addrs, from, to, start + u->bias);
-		u32 b = first_from(u->addrs, a, to, end + u->bias);
+		u32 a = addrs__first(u->addrs, from, to, start + u->bias);
+		u32 b = addrs__first(u->addrs, a, to, end + u->bias);
 
 		if (a < b) {
 			*first = min(*first, a);
@@ -243,61 +231,58 @@ static bool unit_hull(struct unit *u, u32 from, u32 to, u32 *first, u32 *last)
 	return *first < *last;
 }
 
+struct module {
+	struct unit u;
+	struct recording_writer *w;
+	u64 ts;
+	u32 from, to; /* its addresses */
+	u32 *lines;
+};
+
 /* Walked once, though a unit may have thousands of ranges. */
-static int write_unit(struct unit *u, struct recording_writer *w, u64 ts, u32 from, u32 to, u32 *lines)
+static int write_unit(Dwarf_Die *die, u64 bias, void *arg)
 {
+	struct module *m = arg;
+	struct unit *u = &m->u;
 	Dwarf_Addr base, start, end;
 	ptrdiff_t at = 0;
 	u32 first, last;
 	int err;
 
+	u->die = *die;
+	u->bias = bias;
 	u->n_scopes = u->dies = 0;
-	if (!unit_hull(u, from, to, &first, &last))
+	if (!unit_hull(u, m->from, m->to, &first, &last))
 		return 0;
 	memset(u->scope_of + first, 0, (last - first) * sizeof(*u->scope_of));
 	walk_children(u, &u->die, first, last, 0, 0);
 	err = u->error;
 	while (!err && (at = dwarf_ranges(&u->die, at, &base, &start, &end)) > 0) {
-		u32 i = first_from(u->addrs, first, last, start + u->bias);
+		u32 i = addrs__first(u->addrs, first, last, start + u->bias);
 
 		for (; i < last && u->addrs[i] - u->bias < end && !err; i++)
-			err = write_address(u, w, ts, i, lines);
+			err = write_address(u, m->w, m->ts, i, m->lines);
 	}
-	return err;
-}
-
-static int write_module(
-	Dwfl_Module *mod, struct unit *u, struct recording_writer *w, u64 ts, u32 from, u32 to, u32 *lines)
-{
-	Dwarf_Die *cu = NULL;
-	Dwarf_Addr bias;
-	int err = 0;
-
-	while (!err && (cu = dwfl_module_nextcu(mod, cu, &bias))) {
-		u->die = *cu;
-		u->bias = bias;
-		err = write_unit(u, w, ts, from, to, lines);
-	}
-	return err;
+	return err ? err : 1;
 }
 
 int sources__write(struct recording_writer *w, Dwfl *dwfl, u64 ts, const u64 *addrs, u32 n, u32 *lines)
 {
-	struct unit u = {.addrs = addrs, .scope_of = calloc(n ?: 1, sizeof(u32))};
-	int err = u.scope_of ? 0 : -ENOMEM;
-	u32 next;
+	struct module m = {
+		.u = {.addrs = addrs, .scope_of = calloc(n ?: 1, sizeof(u32))}, .w = w, .ts = ts, .lines = lines};
+	int err = m.u.scope_of ? 0 : -ENOMEM;
 
-	for (u32 i = 0; i < n && !err; i = next) {
-		Dwfl_Module *mod = dwfl_addrmodule(dwfl, addrs[i]);
+	for (; m.from < n && !err; m.from = m.to) {
+		Dwfl_Module *mod = dwfl_addrmodule(dwfl, addrs[m.from]);
 		Dwarf_Addr end = 0;
 
-		next = i + 1;
+		m.to = m.from + 1;
 		if (!mod || !dwfl_module_info(mod, NULL, NULL, &end, NULL, NULL, NULL, NULL))
 			continue;
-		next = max(first_from(addrs, next, n, end), next);
-		err = write_module(mod, &u, w, ts, i, next, lines);
+		m.to = max(addrs__first(addrs, m.to, n, end), m.to);
+		err = units__each(mod, write_unit, &m);
 	}
-	free(u.scopes);
-	free(u.scope_of);
+	free(m.u.scopes);
+	free(m.u.scope_of);
 	return err;
 }

@@ -11,6 +11,7 @@
 #include "recording.h"
 #include "sources.h"
 #include "symbolize.h"
+#include "symbols.h"
 
 /* ---- the addresses ---- */
 
@@ -121,30 +122,50 @@ static int write_symbol(struct recording_writer *w, u64 ts, u64 start, u64 size,
 	return err;
 }
 
+static int write_hits(struct recording_writer *w, u64 ts, Dwfl_Module *mod, const struct symbol_hit *hits, u32 n,
+	struct symbolize_result *out)
+{
+	const char *object = dwfl_module_info(mod, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+	const struct symbol_hit *last = NULL;
+	int err = 0;
+
+	for (u32 i = 0; i < n && !err; i++) {
+		const struct symbol_hit *h = &hits[i], *next = h + 1;
+
+		if (!h->name)
+			continue;
+		out->named++;
+		/* of a label the last address of it that is asked for tells how far it reaches */
+		if (i + 1 < n && next->name == h->name && next->start == h->start && next->end > h->end)
+			continue;
+		if (!last || last->name != h->name || last->start != h->start)
+			err = write_symbol(w, ts, h->start, h->end - h->start, h->name, object);
+		last = h;
+	}
+	return err;
+}
+
+/* module by module */
 static int write_symbols(
 	struct recording_writer *w, Dwfl *dwfl, u64 ts, const struct addresses *a, struct symbolize_result *out)
 {
-	u64 last_end = 0;
-	int err = 0;
+	struct symbol_hit *hits = malloc((a->n ?: 1) * sizeof(*hits));
+	int err = hits ? 0 : -ENOMEM;
+	u32 next;
 
-	for (u32 i = 0; i < a->n && !err; i++) {
+	for (u32 i = 0; i < a->n && !err; i = next) {
 		Dwfl_Module *mod = dwfl_addrmodule(dwfl, a->slots[i]);
-		const char *name;
-		GElf_Off off;
-		GElf_Sym sym;
+		Dwarf_Addr end = 0;
 
-		if (a->slots[i] < last_end) { /* within the symbol just written */
-			out->named++;
+		next = i + 1;
+		if (!mod || !dwfl_module_info(mod, NULL, NULL, &end, NULL, NULL, NULL, NULL))
 			continue;
-		}
-		name = mod ? dwfl_module_addrinfo(mod, a->slots[i], &off, &sym, NULL, NULL, NULL) : NULL;
-		if (!name)
-			continue;
-		out->named++;
-		last_end = a->slots[i] - off + max(sym.st_size, off + 1);
-		err = write_symbol(w, ts, a->slots[i] - off, last_end - (a->slots[i] - off), name,
-			dwfl_module_info(mod, NULL, NULL, NULL, NULL, NULL, NULL, NULL));
+		next = max(addrs__first(a->slots, next, a->n, end), next);
+		err = symbols__find(mod, a->slots + i, next - i, hits);
+		if (!err)
+			err = write_hits(w, ts, mod, hits, next - i, out);
 	}
+	free(hits);
 	return err;
 }
 
