@@ -2,14 +2,10 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <linux/bpf.h>
-#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
-#include "maps.h"
 #include "trial.h"
 #include "uprobe_multi.h"
 
@@ -51,40 +47,6 @@ static int load_counter(const struct trial *t, int index)
 	return fd < 0 ? -errno : fd;
 }
 
-static int pmu_type(void)
-{
-	static int type;
-	char *text;
-
-	if (type)
-		return type;
-	text = proc__read("/sys/bus/event_source/devices/uprobe/type", 64, NULL);
-	type = text ? atoi(text) : -ENODEV;
-	free(text);
-	return type;
-}
-
-static int attach_event(const char *path, const struct site *s, int prog)
-{
-	struct perf_event_attr attr = {.size = sizeof(attr), .config2 = s->offset};
-	int type = pmu_type(), fd, err;
-
-	if (type < 0)
-		return type;
-	attr.type = (u32)type;
-	attr.config1 = (u64)(uintptr_t)path;
-	attr.config = s->semaphore << 32; /* ref_ctr_offset: bits 32-63, in config of the uprobe PMU */
-	/* pid -1, cpu 0: a program on a uprobe runs on every CPU, whatever the event says; it filters by tgid itself */
-	fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	if (!ioctl(fd, PERF_EVENT_IOC_SET_BPF, prog) && !ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
-		return fd;
-	err = -errno;
-	close(fd);
-	return err;
-}
-
 static int attach(const struct trial *t, const struct site_list *l, const struct site *s, int prog)
 {
 	char path[64];
@@ -92,7 +54,7 @@ static int attach(const struct trial *t, const struct site_list *l, const struct
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", l->files[s->file].fd);
 	if (uprobe_multi__supported())
 		return uprobe_multi__attach(prog, path, t->tgid, &s->offset, &s->semaphore, NULL, 1);
-	return attach_event(path, s, prog);
+	return uprobe__attach(prog, path, 0, s->offset, s->semaphore, 0);
 }
 
 int trial__add(struct trial *t, const struct site_list *l)

@@ -2,10 +2,13 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <linux/bpf.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "maps.h"
 #include "uprobe_multi.h"
 
 /* The part of union bpf_attr that BPF_LINK_CREATE reads, as of v6.6; the kernel's headers may be older than the kernel.
@@ -35,6 +38,40 @@ int uprobe_multi__attach(
 	attr.multi.tgid = tgid;
 	fd = syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
 	return fd < 0 ? -errno : fd;
+}
+
+static int pmu_type(void)
+{
+	static int type;
+	char *text;
+
+	if (type)
+		return type;
+	text = proc__read("/sys/bus/event_source/devices/uprobe/type", 64, NULL);
+	type = text ? atoi(text) : -ENODEV;
+	free(text);
+	return type;
+}
+
+int uprobe__attach(int prog_fd, const char *path, u32 tgid, u64 offset, u64 semaphore, u64 cookie)
+{
+	LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = cookie);
+	struct perf_event_attr attr = {.size = sizeof(attr), .config2 = offset};
+	int type = pmu_type(), event, link;
+
+	if (type < 0)
+		return type;
+	attr.type = (u32)type;
+	attr.config1 = (u64)(uintptr_t)path;
+	attr.config = semaphore << 32; /* ref_ctr_offset: bits 32-63, in config of the uprobe PMU */
+	/* pid -1, cpu 0: a program on a uprobe runs on every CPU, whatever the event says */
+	event = (int)syscall(
+		SYS_perf_event_open, &attr, tgid ? (int)tgid : -1, tgid ? -1 : 0, -1, PERF_FLAG_FD_CLOEXEC);
+	if (event < 0)
+		return -errno;
+	link = bpf_link_create(prog_fd, event, BPF_PERF_EVENT, &opts);
+	close(event); /* the link holds it: one descriptor a probe */
+	return link;
 }
 
 static bool try_it(void)

@@ -118,46 +118,50 @@ struct batch {
 	u32 n;
 };
 
-static void site_failed(struct capture *c, const struct site *s, int err)
+static int attach_range(struct capture *c, const struct batch *b, u32 first, u32 n)
 {
-	capture__note(c, s->desc.what == PROBE_ALLOC ? CLASS_ALLOC : CLASS_FRAME, "probe %s does not attach: %s",
-		s->label, errstr(err));
-}
+	int prog = bpf_program__fd(b->program->prog), fd = -E2BIG;
 
-static int attach_one(struct capture *c, const struct batch *b, u32 i)
-{
-	LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = b->cookies[i], .ref_ctr_offset = b->semaphores[i]);
-
-	return keep_link(c, bpf_program__attach_uprobe_opts(b->program->prog, c->o.tgid, b->path, b->offsets[i], &opts),
-		b->what);
-}
-
-static int attach_multi(struct capture *c, const struct batch *b, u32 first, u32 n)
-{
-	int fd = uprobe_multi__attach(bpf_program__fd(b->program->prog), b->path, c->o.tgid, b->offsets + first,
-		b->semaphores + first, b->cookies + first, n);
-
+	if (c->uprobe_multi)
+		fd = uprobe_multi__attach(
+			prog, b->path, c->o.tgid, b->offsets + first, b->semaphores + first, b->cookies + first, n);
+	else if (n == 1)
+		fd = uprobe__attach(
+			prog, b->path, c->o.tgid, b->offsets[first], b->semaphores[first], b->cookies[first]);
 	return fd < 0 ? fd : keep(c, (struct link){.fd = fd, .what = b->what});
 }
 
-/* All together where the kernel can; the one that fails must not take the others with it. */
-static int attach_batch(struct capture *c, const struct batch *b, const struct site_list *l)
-{
-	int err = 0, e;
+struct failed {
+	u32 n, first; /* how many, and which was the first */
+	int err;      /* … and why */
+};
 
-	if (c->uprobe_multi && !attach_multi(c, b, 0, b->n)) {
+/* All together where the kernel can; what fails must not take the others with it. */
+static void attach_batch(struct capture *c, struct batch *b, u32 first, u32 n, struct failed *f)
+{
+	int err = attach_range(c, b, first, n);
+
+	if (!err) {
 		b->program->attached = true;
-		return 0;
+	} else if (n == 1 || err == -EMFILE || err == -ENFILE) {
+		if (!f->n)
+			*f = (struct failed){.first = first, .err = err};
+		f->n += n;
+	} else {
+		attach_batch(c, b, first, n / 2, f);
+		attach_batch(c, b, first + n / 2, n - n / 2, f);
 	}
-	for (u32 i = 0; i < b->n; i++) {
-		e = c->uprobe_multi ? attach_multi(c, b, i, 1) : attach_one(c, b, i);
-		if (e)
-			site_failed(c, &l->sites[b->cookies[i]], e);
-		else
-			b->program->attached = true;
-		err = e ?: err;
-	}
-	return err;
+}
+
+static void tell_failed(struct capture *c, const struct batch *b, const struct site_list *l, const struct failed *f)
+{
+	char more[48] = "";
+
+	if (f->n > 1)
+		snprintf(more, sizeof(more), " and %u more like it", f->n - 1);
+	if (f->n)
+		capture__note(c, b->what == PROBE_ALLOC ? CLASS_ALLOC : CLASS_FRAME, "probe %s%s: not attached: %s",
+			l->sites[b->cookies[f->first]].label, more, errstr(f->err));
 }
 
 static int add_to_batch(struct capture *c, struct batch *b, const struct site *s, u32 i)
@@ -175,6 +179,7 @@ static int add_to_batch(struct capture *c, struct batch *b, const struct site *s
 /* The sites from `first` on of one file that mean `what`. */
 static int attach_file(struct capture *c, const struct site_list *l, int first, int file, int what, struct batch *b)
 {
+	struct failed failed = {};
 	int err = 0;
 
 	snprintf(b->path, sizeof(b->path), "/proc/self/fd/%d", l->files[file].fd);
@@ -188,7 +193,9 @@ static int attach_file(struct capture *c, const struct site_list *l, int first, 
 		return err;
 	if (!b->program || !b->program->wanted || b->program->failed)
 		return -ENOENT;
-	return attach_batch(c, b, l) ?: err;
+	attach_batch(c, b, 0, b->n, &failed);
+	tell_failed(c, b, l, &failed);
+	return failed.err ?: err;
 }
 
 static int attach_sites(struct capture *c, const struct site_list *l, int first, int from, int to)

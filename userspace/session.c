@@ -206,6 +206,18 @@ static void drop_rights(struct session *s)
 		session__note(s, 0, CLASS_META, "redframe keeps all its rights: %s", errstr(err));
 }
 
+/* A game maps hundreds of files, and before v6.6 each probe takes a descriptor. CMD was started before, with the limit
+ * that it is used to. */
+static void raise_descriptor_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 int session__attach(struct session *s, int fd)
 {
 	u64 ts;
@@ -216,6 +228,7 @@ int session__attach(struct session *s, int fd)
 		log_err("--output: the recording cannot be written: %s", errstr(err));
 		return err == -ENOSPC || err == -EDQUOT ? EXIT_NOT_MEASURED : EXIT_USAGE;
 	}
+	raise_descriptor_limit();
 	session__find_sites(s);
 	err = load(s);
 	s->start = clock_boot_ns();

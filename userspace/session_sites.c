@@ -45,9 +45,9 @@ void session__find_sites(struct session *s)
 		session__note(s, 2, CLASS_FRAME, "no frame source found: %s", why);
 	else if (why[0])
 		session__note(s, 0, CLASS_FRAME, "frames: %s", why);
-	why[0] = 0;
 	sites__markers(&s->sites, s->target.tgid, why, sizeof(why));
-	why[0] = 0;
+	if (why[0])
+		session__note(s, 1, CLASS_FRAME, "markers: %s", why);
 	if (allocs)
 		find_allocators(s);
 }

@@ -26,6 +26,21 @@ $(O)/live/targets/stale/calls: $(O)/live/targets/calls $(O)/live/targets/strippe
 $(O)/live/targets/stale/calls: $(O)/live/targets/calls_cxx
 $(O)/live/test_stacks: | $(addprefix $(O)/live/targets/,calls_static stripped/calls stale/calls)
 
+# the shapes that linkers give to programs
+SHAPES = static_pie fixed far shared_pages
+static_pie_FLAGS   = -static-pie
+fixed_FLAGS        = -no-pie
+far_FLAGS          = -Wl,--section-start=.text=0x1234560
+shared_pages_FLAGS = -fuse-ld=lld -no-pie -Wl,--image-base=0x7654000
+$(SHAPES:%=$(O)/live/targets/frame_%): $(O)/live/targets/frame_%: tests/live/targets/frame.c tests/live/targets/target.h probes/redframe.h
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -D_GNU_SOURCE $(TARGET_FLAGS) $($*_FLAGS) -o $@ $<
+$(SHAPES:%=$(O)/live/targets/calls_%): $(O)/live/targets/calls_%: tests/live/targets/calls.c tests/live/targets/target.h
+	@mkdir -p $(@D)
+	$(CC) $(CALLS_FLAGS) $($*_FLAGS) -o $@ $< -lpthread
+$(O)/live/test_shapes: | $(SHAPES:%=$(O)/live/targets/frame_%)
+$(O)/live/test_stacks: | $(SHAPES:%=$(O)/live/targets/calls_%)
+
 $(O)/live/targets/plugin.so: tests/live/targets/plugin.c
 	@mkdir -p $(@D)
 	$(CC) $(TARGET_FLAGS) -shared -fPIC -o $@ $<

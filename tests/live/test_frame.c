@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "json.h"
 #include "live.h"
+#include "strings.h"
 
 #define FRAMES 300
 
@@ -132,6 +134,9 @@ static void test_texts_of_the_game_are_recorded_as_they_are_whatever_they_hold(v
 	e = live__next(&l, &at, EV_MESSAGE);
 	assert_non_null(e);
 	assert_true(!strcmp(live__text(e->hdr), "<unreadable>") || !live__text(e->hdr)[0]);
+	next_text(&l, &at, "say \"hi\", 'it\\s' {\"a\": 1}");
+	next_text(&l, &at, "<unreadable>"); /* no end before the end of what is mapped */
+	next_text(&l, &at, "<unreadable>");
 	next_text(&l, &at, "wave 7");
 	assert_null(live__next(&l, &at, EV_MESSAGE));
 	live__free(&l);
@@ -191,6 +196,45 @@ static void test_the_markers_counter_is_1_while_recorded_and_0_afterwards(void *
 	live__free(&l);
 }
 
+static bool is_utf8(const char *text)
+{
+	char out[4096];
+
+	utf8__sanitize(out, sizeof(out), text, strlen(text));
+	return !strcmp(out, text);
+}
+
+/* each line of the export, with what the game called things in it */
+static void test_hostile_texts_are_sound_json(void **state)
+{
+	char out[256], *argv[] = {(char *)live__program(), "export", NULL, "-o", out, NULL}, *text, *line, *save;
+	struct live l;
+	int status, quotes = 0, codes = 0;
+
+	record(&l, "usdt:redframe:frame");
+	argv[2] = l.recording;
+	snprintf(out, sizeof(out), "%s/x.json", l.dir);
+	free(live__output(&l, &status, argv));
+	assert_int_equal(status, 0);
+	text = live__read(&l, "x.json");
+	assert_true(no_control(text));
+	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		char *copy = strdup(line);
+		struct json *j = json__parse(copy);
+
+		if (!j || !is_utf8(line))
+			fail_msg("not JSON: %s", line);
+		quotes += !strcmp(json__text(j, "text"), "say \"hi\", 'it\\s' {\"a\": 1}");
+		codes += !strcmp(json__text(j, "text"), "\033[31mred\007\r\n");
+		json__free(j);
+		free(copy);
+	}
+	assert_int_equal(quotes, 1);
+	assert_int_equal(codes, 1);
+	free(text);
+	live__free(&l);
+}
+
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_redframe_markers_are_each_one_frame_with_number_and_stream),
 	cmocka_unit_test(test_auto_takes_the_redframe_markers_and_counts_no_frame_twice),
@@ -199,6 +243,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_a_function_by_its_file_offset_is_a_frame_at_each_call),
 	cmocka_unit_test(test_texts_of_the_game_are_recorded_as_they_are_whatever_they_hold),
 	cmocka_unit_test(test_what_is_printed_of_hostile_texts_moves_no_terminal),
+	cmocka_unit_test(test_hostile_texts_are_sound_json),
 	cmocka_unit_test(test_the_markers_counter_is_1_while_recorded_and_0_afterwards),
 };
 LIVE_MAIN(tests)

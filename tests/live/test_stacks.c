@@ -159,6 +159,14 @@ static void test_a_static_program(void **state)
 	all_chains("calls_static");
 }
 
+static void test_programs_of_every_shape(void **state)
+{
+	all_chains("calls_static_pie");
+	all_chains("calls_fixed");
+	all_chains("calls_far");
+	all_chains("calls_shared_pages");
+}
+
 static void test_cxx_templates_virtual_calls_and_unwinding(void **state)
 {
 	all_chains("calls_cxx");
@@ -235,6 +243,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_optimised_code_without_frame_pointers),
 	cmocka_unit_test(test_a_stripped_program_with_a_debug_file),
 	cmocka_unit_test(test_a_static_program),
+	cmocka_unit_test(test_programs_of_every_shape),
 	cmocka_unit_test(test_cxx_templates_virtual_calls_and_unwinding),
 	cmocka_unit_test(test_a_debug_file_of_another_build_is_refused),
 	cmocka_unit_test(test_symbolize_adds_the_names_later),

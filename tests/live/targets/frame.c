@@ -57,7 +57,17 @@ static int first_object(struct dl_phdr_info *info, size_t size, void *base)
 	return 1;
 }
 
-static void texts(const char *fresh_page)
+/* the last byte of its page, and of all that is mapped there */
+static const char *endless_text(void)
+{
+	char *p = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	MUST(p != MAP_FAILED && !munmap(p + 4096, 4096));
+	memset(p, 'y', 4096);
+	return p + 4096 - 20;
+}
+
+static void texts(const char *fresh_page, const char *endless)
 {
 	static char longer[301];
 
@@ -70,12 +80,16 @@ static void texts(const char *fresh_page)
 	REDFRAME_MESSAGE("");
 	REDFRAME_MESSAGE(longer);
 	untouched_message(fresh_page);
+	REDFRAME_MESSAGE("say \"hi\", 'it\\s' {\"a\": 1}");
+	untouched_message(endless);
+	untouched_message((const char *)8);
 	REDFRAME_MESSAGEF("wave %d", 7);
 }
 
 int main(void)
 {
 	char *fresh = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const char *endless = endless_text();
 	uintptr_t base = 0;
 
 	MUST(fresh != MAP_FAILED);
@@ -89,7 +103,7 @@ int main(void)
 		present(i);
 		swap(-5 + i);
 	}
-	texts(fresh);
+	texts(fresh, endless);
 	target_done();
 	return 0;
 }

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Markers by the thousand, and with arguments in places where nobody looks for them. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "live.h"
+#include "uprobe_multi.h"
+
+#define PLACES 5000
+#define ROUNDS 300
+
+static void expect_semaphores(const struct live *l, unsigned short want)
+{
+	unsigned short count;
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", l->target);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(pread(fd, &count, 2, (off_t)live__num(l, "semaphore", (size_t)i, 0)), 2);
+		assert_int_equal(count, want);
+	}
+	close(fd);
+}
+
+/* descriptors of what is attached that redframe has open */
+static int links_of(pid_t pid)
+{
+	char path[300], what[64];
+	struct dirent *d;
+	int n = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	dir = opendir(path);
+	assert_non_null(dir);
+	while ((d = readdir(dir))) {
+		ssize_t len;
+
+		snprintf(path, sizeof(path), "/proc/%d/fd/%s", pid, d->d_name);
+		len = readlink(path, what, sizeof(what) - 1);
+		what[max(len, 0)] = 0;
+		n += strstr(what, "bpf_link") || strstr(what, "bpf-link") || strstr(what, "perf_event");
+	}
+	closedir(dir);
+	return n;
+}
+
+static double info_ms(const struct live *l, const char *key)
+{
+	const char *text = model__info(l->model, key);
+
+	assert_non_null(text);
+	return strtod(text, NULL);
+}
+
+/* Numbers 0 to 4999, each once and in order. */
+static void expect_every_place(const struct live *l)
+{
+	const struct live_event *e;
+	u64 n = 0;
+
+	live__each(l, at, e, EV_FRAME) assert_int_equal(((const struct ev_frame *)e->hdr)->number, n++);
+	assert_int_equal(n, PLACES);
+}
+
+static void test_five_thousand_places_attach_and_detach_in_a_second_and_few_descriptors(void **state)
+{
+	struct live l;
+	int links;
+
+	live__init(&l);
+	live__start(&l, "marks", "many", NULL);
+	l.truth = live__read(&l, "truth");
+	expect_semaphores(&l, 0);
+	live__record(&l, "--frame", "usdt:engine:swap", NULL);
+	expect_semaphores(&l, PLACES / 2);
+	links = links_of(l.redframe);
+	live__go(&l);
+	kill(l.redframe, SIGTERM);
+	live__end_redframe(&l);
+	expect_semaphores(&l, 0);
+	live__end_target(&l);
+	assert_int_equal(l.target_status, 0);
+	assert_int_equal(l.status, 0);
+	live__load(&l);
+	live__no_loss(&l);
+	expect_every_place(&l);
+	printf("%d places: %d links, attached in %.0f ms, detached in %.0f ms\n", PLACES, links,
+		info_ms(&l, "session.attach_ms"), info_ms(&l, "session.detach_ms"));
+	if (uprobe_multi__supported()) {
+		assert_in_range(links, 1, 100);
+		assert_true(info_ms(&l, "session.attach_ms") < 1000);
+		assert_true(info_ms(&l, "session.detach_ms") < 1000);
+	}
+	live__free(&l);
+}
+
+/* Where each place needs a descriptor of its own, what there is no room for is left out and counted. */
+static void record_within(const char *limit)
+{
+	char command[64], pid[16];
+	struct live l;
+	char *argv[] = {"sh", "-c", command, "sh", (char *)live__program(), "record", "-p", pid, "--no-trace", "-o",
+		l.recording, "--frame", "usdt:engine:swap", NULL};
+
+	snprintf(command, sizeof(command), "ulimit %s; exec \"$@\"", limit);
+	live__init(&l);
+	live__start(&l, "marks", "many", NULL);
+	snprintf(pid, sizeof(pid), "%d", l.target);
+	l.redframe = live__spawn(&l, "said", argv);
+	assert_true(live__await(&l, "said", "redframe: recording ", l.redframe));
+	live__run(&l);
+	if (uprobe_multi__supported() || live__count(&l, EV_FRAME) == PLACES)
+		expect_every_place(&l);
+	else if (!strstr(l.said, " more like it: not attached: Too many open files"))
+		fail_msg("%zu marks, and it said: %s", live__count(&l, EV_FRAME), l.said);
+	live__free(&l);
+}
+
+static void test_a_low_limit_of_descriptors_is_raised_enough_or_said(void **state)
+{
+	record_within("-Sn 64");
+	record_within("-n 128");
+}
+
+static void expect_numbers(const char *name, u64 (*number)(u64 i), const char *note)
+{
+	const struct live_event *e;
+	char spec[64];
+	struct live l;
+	u64 n = 0;
+
+	snprintf(spec, sizeof(spec), "usdt:odd:%s", name);
+	live__init(&l);
+	live__start(&l, "marks", "odd", "300", NULL);
+	live__record(&l, "--frame", spec, NULL);
+	live__run(&l);
+	live__each(&l, at, e, EV_FRAME)
+	{
+		const struct ev_frame *f = (const void *)e->hdr;
+
+		if (f->number != number(n))
+			fail_msg(
+				"%s: mark %llu has the number %lld", spec, (unsigned long long)n, (long long)f->number);
+		n++;
+	}
+	assert_int_equal(n, ROUNDS);
+	if (note && !strstr(l.said, note))
+		fail_msg("'%s' was not said, but: %s", note, l.said);
+	live__free(&l);
+}
+
+static u64 low_byte(u64 i)
+{
+	return i & 0xff;
+}
+static u64 minus(u64 i)
+{
+	return -i;
+}
+static u64 plus_1000(u64 i)
+{
+	return 1000 + i;
+}
+static u64 plus_2000(u64 i)
+{
+	return 2000 + i;
+}
+static u64 always_42(u64 i)
+{
+	return 42;
+}
+static u64 always_minus_7(u64 i)
+{
+	return (u64)-7;
+}
+static u64 no_number(u64 i)
+{
+	return FRAME_NO_NUMBER;
+}
+
+static void test_numbers_in_a_part_of_a_register_are_read(void **state)
+{
+	expect_numbers("byte", low_byte, NULL);
+	expect_numbers("high", low_byte, NULL);
+	expect_numbers("word", minus, NULL);
+}
+
+static void test_numbers_in_memory_are_read(void **state)
+{
+	expect_numbers("memory", plus_1000, NULL);
+	expect_numbers("indexed", plus_2000, NULL);
+	expect_numbers("below", minus, NULL);
+}
+
+static void test_constant_numbers_are_taken(void **state)
+{
+	expect_numbers("constant", always_42, NULL);
+	expect_numbers("negative", always_minus_7, NULL);
+}
+
+static void test_a_number_where_no_probe_can_read_it_is_said_and_the_frames_recorded(void **state)
+{
+	expect_numbers("vector", no_number, "usdt:odd:vector: argument 1 (8@%xmm0) is where a probe cannot read it");
+	expect_numbers("relative", no_number, "usdt:odd:relative: argument 1 (8@semaphore_a(%rip)) is where");
+}
+
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(test_five_thousand_places_attach_and_detach_in_a_second_and_few_descriptors),
+	cmocka_unit_test(test_a_low_limit_of_descriptors_is_raised_enough_or_said),
+	cmocka_unit_test(test_numbers_in_a_part_of_a_register_are_read),
+	cmocka_unit_test(test_numbers_in_memory_are_read),
+	cmocka_unit_test(test_constant_numbers_are_taken),
+	cmocka_unit_test(test_a_number_where_no_probe_can_read_it_is_said_and_the_frames_recorded),
+};
+LIVE_MAIN(tests)

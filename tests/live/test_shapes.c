@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Programs of every shape that linkers make: each mark, function, text and semaphore is found where it is. */
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "live.h"
+
+#define FRAMES 300
+
+static unsigned short semaphore(const struct live *l)
+{
+	unsigned short count = 9;
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", l->target);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(pread(fd, &count, 2, (off_t)live__num(l, "semaphore", 0, 0)), 2);
+	close(fd);
+	return count;
+}
+
+static void expect_texts(const struct live *l)
+{
+	const struct live_event *e;
+	size_t at = 0, messages = 0;
+
+	e = live__next(l, &at, EV_LOCK_NAME);
+	assert_non_null(e);
+	assert_string_equal(live__text(e->hdr), "World::lock");
+	assert_int_equal(((const struct ev_lock_name *)e->hdr)->addr, live__num(l, "lock", 0, 0));
+	live__each(l, m, e, EV_MESSAGE) messages += !strcmp(live__text(e->hdr), "boss spawned");
+	assert_int_equal(messages, 1);
+}
+
+static void marks(const char *program)
+{
+	const struct live_event *e;
+	struct live l;
+	u64 n = 0;
+
+	live__init(&l);
+	live__start(&l, program, NULL);
+	l.truth = live__read(&l, "truth");
+	assert_int_equal(semaphore(&l), 0);
+	live__record(&l, NULL);
+	assert_in_range(semaphore(&l), 1, 2); /* the kernel counts each mapping of the page, also those without code */
+	live__go(&l);
+	kill(l.redframe, SIGTERM);
+	live__end_redframe(&l);
+	assert_int_equal(semaphore(&l), 0);
+	live__end_target(&l);
+	assert_int_equal(l.target_status | l.status, 0);
+	live__load(&l);
+	live__no_loss(&l);
+	assert_string_equal(model__info(l.model, "frame.source"), "usdt:redframe:frame");
+	live__each(&l, at, e, EV_FRAME) assert_int_equal(((const struct ev_frame *)e->hdr)->number, 1000 + n++);
+	assert_int_equal(n, FRAMES);
+	expect_texts(&l);
+	live__free(&l);
+}
+
+static void calls(const char *program)
+{
+	char spec[64];
+	struct live l;
+
+	snprintf(spec, sizeof(spec), "uprobe:%s:present", program);
+	live__init(&l);
+	live__start(&l, program, NULL);
+	live__record(&l, "--frame", spec, NULL);
+	live__run(&l);
+	assert_int_equal(live__count(&l, EV_FRAME), FRAMES);
+	live__free(&l);
+}
+
+static void all_of(const char *program)
+{
+	marks(program);
+	calls(program);
+}
+
+static void test_a_static_program_that_is_loaded_anywhere(void **state)
+{
+	all_of("frame_static_pie");
+}
+static void test_a_program_with_fixed_addresses(void **state)
+{
+	all_of("frame_fixed");
+}
+static void test_a_program_whose_code_lies_far_from_its_place_in_the_file(void **state)
+{
+	all_of("frame_far");
+}
+static void test_a_program_of_another_linker_whose_segments_share_pages_of_the_file(void **state)
+{
+	all_of("frame_shared_pages");
+}
+
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(test_a_static_program_that_is_loaded_anywhere),
+	cmocka_unit_test(test_a_program_with_fixed_addresses),
+	cmocka_unit_test(test_a_program_whose_code_lies_far_from_its_place_in_the_file),
+	cmocka_unit_test(test_a_program_of_another_linker_whose_segments_share_pages_of_the_file),
+};
+LIVE_MAIN(tests)
