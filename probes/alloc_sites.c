@@ -122,7 +122,7 @@ static int add_in(struct site_list *l, struct objects *o, struct object *obj, co
 
 	if (object__open(o, obj) || elf_file__find(&obj->elf, &symbol, 1, true, &f.sym) <= 0)
 		return 0;
-	if (f.sym.type == STT_GNU_IFUNC && ifunc__resolve(o, obj, symbol, &f.sym))
+	if (ifunc__resolve(o, obj, symbol, &f.sym))
 		return 0;
 	utf8__sanitize(base, sizeof(base), obj->base, strlen(obj->base));
 	f.lib = base;

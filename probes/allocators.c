@@ -120,7 +120,7 @@ static int add_row(struct find *q, struct object *obj, int i, const struct elf_s
 
 	if (rows[i].frees && !q->with_free)
 		return 0;
-	if (sym->type == STT_GNU_IFUNC && ifunc__resolve(q->o, obj, rows[i].name, &f.sym)) {
+	if (ifunc__resolve(q->o, obj, rows[i].name, &f.sym)) {
 		str__fmt(&q->ifunc, "%s%s", q->ifunc.len ? ", " : "", rows[i].name);
 		return 0;
 	}

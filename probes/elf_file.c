@@ -362,6 +362,8 @@ int elf_file__each_symbol(struct elf_file *e, enum elf_table table, elf_symbol_f
 	return err;
 }
 
+#define RANK_TAKEN 0xff
+
 struct search {
 	const char *const *names;
 	int n;
@@ -375,11 +377,17 @@ static bool match_symbol(const struct elf_symbol *s, void *arg)
 	u8 rank = 1 + 4 * !s->hidden + 2 * (s->bind != STB_LOCAL) + (s->type != STT_NOTYPE);
 
 	for (int i = 0; i < q->n; i++) {
-		if (q->rank[i] >= rank || strcmp(s->name, q->names[i]))
+		bool several;
+
+		if (q->rank[i] == RANK_TAKEN || strcmp(s->name, q->names[i]))
 			continue;
-		q->rank[i] = rank;
-		q->out[i] = *s;
-		q->out[i].name = q->names[i];
+		several = q->out[i].several || (s->dynamic && q->rank[i] && q->out[i].vaddr != s->vaddr);
+		if (q->rank[i] < rank) {
+			q->rank[i] = rank;
+			q->out[i] = *s;
+			q->out[i].name = q->names[i];
+		}
+		q->out[i].several = several;
 	}
 	return true;
 }
@@ -395,7 +403,7 @@ int elf_file__find(struct elf_file *e, const char *const *names, int n, bool sym
 	err = elf_file__each_symbol(e, ELF_DYNSYM, match_symbol, &q);
 	for (int i = 0; i < n; i++)
 		if (q.rank[i])
-			q.rank[i] = 0xff; /* what others can bind to is not overridden by a name in .symtab */
+			q.rank[i] = RANK_TAKEN; /* what others can bind to is not overridden by a name in .symtab */
 	if (!err && symtab)
 		err = elf_file__each_symbol(e, ELF_SYMTAB, match_symbol, &q);
 	for (int i = 0; i < n; i++)

@@ -45,6 +45,7 @@ struct elf_symbol {
 	u8 type, bind;    /* STT_*, STB_* */
 	bool dynamic;     /* of .dynsym: others can bind to it */
 	bool hidden;      /* an old version (name@VERSION, not name@@VERSION) */
+	bool several;     /* by elf_file__find: it has other versions at other addresses */
 };
 
 /* 0, -ENOEXEC no ELF file, -ENOTSUP 32-bit or big-endian, -EIO, -ENOMEM. Without a usable section table it still opens.

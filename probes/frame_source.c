@@ -21,6 +21,7 @@
 #include <string.h>
 #include <time.h>
 #include "frame_source.h"
+#include "ifunc.h"
 #include "strings.h"
 #include "trial.h"
 #include "vulkan.h"
@@ -134,7 +135,7 @@ static int add_present(struct site_list *l, struct objects *o, struct object *ob
 	for (int i = 0; i < n && err > 0; i++) {
 		struct function f = {.obj = obj, .sym = found[i], .lib = obj->exe ? obj->base : p->lib};
 
-		if (found[i].name && found[i].type != STT_GNU_IFUNC) {
+		if (found[i].name && !ifunc__resolve(o, obj, p->symbols[i], &f.sym)) {
 			int r = sites__add_function(l, o, &f, &use, true, &stepped);
 
 			err = r < 0 ? r : err;

@@ -122,7 +122,7 @@ static int by_symbol(struct site_list *l, struct objects *o, const char *lib, co
 			return err;
 		if (!err)
 			continue;
-		if (f.sym.type == STT_GNU_IFUNC && ifunc__resolve(o, f.obj, symbol, &f.sym)) {
+		if (ifunc__resolve(o, f.obj, symbol, &f.sym)) {
 			why__add(why, why_size,
 				"%s is chosen at run time (IFUNC), and nothing in the game has it bound yet: name the "
 				"implementation itself",

@@ -74,7 +74,7 @@ static u64 search_table(
 	return 0;
 }
 
-int ifunc__resolve(struct objects *o, const struct object *obj, const char *name, struct elf_symbol *sym)
+static int find_bound(struct objects *o, const struct object *obj, const char *name, struct elf_symbol *sym)
 {
 	for (int i = 0; i < o->n; i++) {
 		struct object *caller = &o->v[i], *there;
@@ -96,4 +96,11 @@ int ifunc__resolve(struct objects *o, const struct object *obj, const char *name
 		return 0;
 	}
 	return -ENOENT;
+}
+
+int ifunc__resolve(struct objects *o, const struct object *obj, const char *name, struct elf_symbol *sym)
+{
+	int err = sym->type == STT_GNU_IFUNC || sym->several ? find_bound(o, obj, name, sym) : 0;
+
+	return sym->type == STT_GNU_IFUNC ? err : 0; /* the default version is as good a guess as any */
 }

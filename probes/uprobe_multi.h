@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only
  *
- * Programs on places in a file's code. Many of them in one link, attached and detached together, and only in one process
- * (uprobe_multi: v6.6 89ae89f53d) takes CAP_BPF and CAP_PERFMON; one by one, by perf event, it takes CAP_SYS_ADMIN.
+ * Programs on places in a file's code. Many of them in one link, attached and detached together, and only in one
+ * process (uprobe_multi: v6.6 89ae89f53d) takes CAP_BPF and CAP_PERFMON; one by one, by perf event, it takes
+ * CAP_SYS_ADMIN.
  */
 #ifndef REDFRAME_UPROBE_MULTI_H
 #define REDFRAME_UPROBE_MULTI_H

@@ -15,7 +15,8 @@
 #include "trial.h"
 #include "vulkan.h"
 
-#define LOOK_EVERY_US  50000 /* a library's probes come within 100 ms of its mapping */
+#define LOOK_EVERY_US  25000 /* a library's probes come within 100 ms of its mapping */
+#define LOOK_CLOSER_MS 1000  /* … where another of the same size went at the same time, within this */
 #define AGAIN_FIRST_MS 1000  /* without a reason: at first, and then ever more rarely */
 #define AGAIN_LAST_MS  8000
 #define FAMILY_MS      250 /* between looks for new descendants */
@@ -48,8 +49,10 @@ struct scout {
 	struct scout_find find; /* under lock, while `found` */
 	bool found;
 	bool stop, settled;
-	int blind; /* -errno, until it was told */
-	u64 seen;  /* hash of the files mapped */
+	int blind;        /* -errno, until it was told */
+	u64 seen;         /* hash of the files mapped */
+	u64 code, closer; /* pages of code as of then; and when (ms) to look whatever they are */
+	char more[256];
 	struct relative family[FAMILY_MAX];
 	int n_family;
 	struct device_watch devices;
@@ -79,6 +82,32 @@ static u64 hash_of_files(u32 tgid)
 			h = h * 31 + (maps.v[i].ino ^ (u64)maps.v[i].dev << 32 ^ maps.v[i].start);
 	maps__free(&maps);
 	return h;
+}
+
+/* KiB of code in libraries: what the kernel knows without going through the mappings, which would hold the game up. */
+static u64 code_size(u32 tgid)
+{
+	char path[64], *text, *line;
+	u64 size = 0;
+
+	snprintf(path, sizeof(path), "/proc/%u/status", tgid);
+	text = proc__read(path, 8192, NULL);
+	line = text ? strstr(text, "\nVmLib:") : NULL;
+	if (line)
+		size = strtoull(line + 7, NULL, 10);
+	free(text);
+	return size;
+}
+
+static u64 files_now(struct scout *s)
+{
+	u64 now = now_ms(), code = code_size(s->want.tgid);
+
+	if (code && code == s->code && now < s->closer)
+		return s->seen;
+	s->code = code;
+	s->closer = now + LOOK_CLOSER_MS;
+	return hash_of_files(s->want.tgid);
 }
 
 /* ---- Vulkan devices ---- */
@@ -132,6 +161,16 @@ static bool device_is_due(struct device_watch *d)
 }
 
 /* ---- looking ---- */
+
+const char *scout__more(const char *source, char *spec, size_t size)
+{
+	if (!strncmp(source, "vulkan:", 7))
+		source = "vulkan";
+	else if (strncmp(source, "usdt:", 5) || !strncmp(source, "usdt:redframe:frame_", 20))
+		return NULL;
+	snprintf(spec, size, "%s", source);
+	return spec;
+}
 
 static bool has_frames(struct scout_find *f, u32 tgid, const char *spec)
 {
@@ -209,15 +248,14 @@ static void look_for_frames(struct scout *s, struct scout_find *f)
 	const struct scout_want *w = &s->want;
 	bool found;
 
-	if (!w->frame && !w->vulkan)
+	if (!w->frame && !w->more)
 		return;
-	found = has_frames(f, w->tgid, w->frame ?: "vulkan");
+	found = has_frames(f, w->tgid, w->frame ?: w->more);
 	if (w->frame && w->family && (!found || f->sites.unsure)) {
 		look_among_family(s, f, s->by_time);
 		found |= f->tgid != w->tgid;
 	}
 	f->frame = found && w->frame;
-	f->more_frames = found && !w->frame;
 }
 
 static void hand_over(struct scout *s, const struct scout_find *f)
@@ -240,10 +278,10 @@ static void look(struct scout *s)
 		hand_over(s, &f); /* whoever records begins anew with that process */
 		return;
 	}
-	f.markers = s->want.markers && sites__markers(&f.sites, s->want.tgid, why, sizeof(why)) > 0;
+	sites__markers(&f.sites, s->want.tgid, why, sizeof(why));
 	f.allocs = s->want.allocs && sites__alloc(&f.sites, s->want.tgid, s->want.frees, why, sizeof(why)) > 0;
-	for (int i = 0; s->want.allocs && i < s->want.n_alloc_fns; i++)
-		f.allocs |= sites__alloc_fn(&f.sites, s->want.tgid, s->want.alloc_fns[i], why, sizeof(why)) > 0;
+	for (int i = 0; i < s->want.n_alloc_fns; i++)
+		sites__alloc_fn(&f.sites, s->want.tgid, s->want.alloc_fns[i], why, sizeof(why));
 	if (!f.sites.n) {
 		sites__free(&f.sites);
 		return;
@@ -252,9 +290,8 @@ static void look(struct scout *s)
 		s->want.unsure = f.sites.unsure;
 		if (!f.sites.unsure)
 			s->want.frame = NULL;
-		s->want.vulkan = !strncmp(f.source, "vulkan:", 7);
+		s->want.more = scout__more(f.source, s->more, sizeof(s->more));
 	}
-	s->want.markers &= !f.markers;
 	s->want.allocs &= !f.allocs;
 	hand_over(s, &f);
 }
@@ -306,14 +343,19 @@ static void look_at_family(struct scout *s)
 		hand_over(s, &f);
 }
 
+static bool wants_vulkan(const struct scout *s)
+{
+	return s->want.frame || (s->want.more && !strcmp(s->want.more, "vulkan"));
+}
+
 static bool is_due(struct scout *s)
 {
-	u64 h = hash_of_files(s->want.tgid);
+	u64 h = files_now(s);
 	bool due = h && (h != s->seen || s->want.now);
 
 	s->want.now &= !h;
 
-	if (due && (s->want.frame || s->want.vulkan))
+	if (due && wants_vulkan(s))
 		watch_devices(s);
 	if (h)
 		s->seen = h;
@@ -322,18 +364,11 @@ static bool is_due(struct scout *s)
 	return due | s->by_time;
 }
 
-static bool wants_nothing(struct scout *s)
-{
-	const struct scout_want *w = &s->want;
-
-	return !w->frame && !w->markers && !w->allocs && !(w->vulkan && s->devices.on);
-}
-
 static void *run(void *arg)
 {
 	struct scout *s = arg;
 
-	if (s->want.frame || s->want.vulkan)
+	if (wants_vulkan(s))
 		watch_devices(s);
 	while (!__atomic_load_n(&s->stop, __ATOMIC_RELAXED)) {
 		if (__atomic_load_n(&s->settled, __ATOMIC_RELAXED) && s->want.unsure) {
@@ -344,8 +379,6 @@ static void *run(void *arg)
 			look(s);
 		else if (!waiting(s) && family_is_due(s))
 			look_at_family(s);
-		if (wants_nothing(s))
-			break;
 		usleep(LOOK_EVERY_US);
 	}
 	unwatch_devices(&s->devices);
@@ -361,6 +394,10 @@ struct scout *scout__start(const struct scout_want *w)
 	if (!s)
 		return NULL;
 	s->want = *w;
+	if (w->more) {
+		snprintf(s->more, sizeof(s->more), "%s", w->more);
+		s->want.more = s->more;
+	}
 	s->seen = hash_of_files(w->tgid); /* the caller has looked at these */
 	s->again_step = AGAIN_FIRST_MS;
 	s->again = now_ms() + s->again_step;

@@ -15,21 +15,23 @@ struct scout_want {
 	bool now;          /* what is mapped already has not been looked at */
 	const char *frame; /* SPEC to look for; NULL: found already */
 	bool unsure;       /* one was found, but it has not fired: look whether another does */
-	bool vulkan;       /* the frame source is Vulkan: devices made later present as well */
-	bool markers;
+	const char *more;  /* SPEC of the frame source where further sites may come: Vulkan devices and libraries */
 	bool allocs, frees;
-	const char *const *alloc_fns; /* specs of --alloc-fn, with allocs */
+	const char *const *alloc_fns; /* specs of --alloc-fn */
 	int n_alloc_fns;
 };
 
 struct scout_find {
-	u32 tgid;                    /* of the process that it is about: maybe a descendant */
-	struct site_list sites;      /* the caller frees it; may hold sites that are known already */
-	bool frame, markers, allocs; /* what was found among it */
-	bool more_frames;            /* further sites of the same source */
+	u32 tgid;               /* of the process that it is about: maybe a descendant */
+	struct site_list sites; /* the caller frees it; may hold sites that are known already */
+	bool frame, allocs;     /* what was found among it */
 	char source[256];
 	char why[512]; /* about the frames, in words */
 };
+
+/* What `more` is for a frame source, written to spec: NULL where its sites are all there is. A game that marks begin
+ * and end is not looked at for plain marks: each of its frames would be two. */
+const char *scout__more(const char *source, char *spec, size_t size);
 
 struct scout;
 struct scout *scout__start(const struct scout_want *w);

@@ -344,10 +344,10 @@ void session__run(struct session *s)
 			s->end = END_ERROR;
 			break;
 		}
+		session__take_finds(s);
 		ts = clock_boot_ns();
 		if (ts - tenth >= 100 * NSEC_PER_MSEC) {
 			tenth = ts;
-			session__take_finds(s);
 			session__tend_family(s);
 			if (s->end == END_NOT_YET && s->alone_since && !session__outlives_target(s, ts))
 				s->end = END_GAME;
@@ -383,6 +383,7 @@ int session__finish(struct session *s)
 	s->scout = NULL;
 	s->stop = clock_boot_ns();
 	tell_skipped(s);
+	session__tell_uncovered(s);
 	capture__detach(s->capture);
 	meta__info(&s->out, s->stop, "session.detach_ms", "%.1f", (clock_boot_ns() - s->stop) / 1e6);
 	drain__pass(&s->drain); /* what is still in the ring */

@@ -77,6 +77,7 @@ bool session__outlives_target(struct session *s, u64 ts);
 void session__tend_family(struct session *s);
 void session__leave_sites(struct session *s, u8 what); /* enum probe_what */
 void session__take_finds(struct session *s);
+void session__tell_uncovered(struct session *s);
 void session__guard_allocs(struct session *s, u64 ts);
 void session__find_heap(struct session *s);
 

@@ -52,31 +52,23 @@ void session__find_sites(struct session *s)
 		find_allocators(s);
 }
 
-static bool is_vulkan(const char *source)
-{
-	return !strncmp(source, "vulkan:", 7);
-}
-
 void session__start_scout(struct session *s, bool now)
 {
 	const struct record_options *o = s->o;
+	char more[sizeof(s->source)];
 	struct scout_want want = {
 		.tgid = s->target.tgid,
 		.family = o->command ? (u32)getpid() : 0,
 		.now = now,
 		.frame = (s->have_frames && !s->sites.unsure) || !strcmp(o->frame, "none") ? NULL : o->frame,
 		.unsure = s->have_frames,
-		.vulkan = s->have_frames && is_vulkan(s->source),
-		.markers = true,
+		.more = s->have_frames ? scout__more(s->source, more, sizeof(more)) : NULL,
 		.allocs = o->command && o->on[CLASS_ALLOC] && o->alloc != ALLOC_OFF,
 		.frees = o->alloc == ALLOC_ALL,
 		.alloc_fns = o->alloc_fn.v,
 		.n_alloc_fns = o->alloc_fn.n,
 	};
 
-	for (int i = 0; i < s->sites.n; i++)
-		want.markers &= s->sites.sites[i].gone || s->sites.sites[i].desc.what < PROBE_SCENE ||
-				s->sites.sites[i].desc.what > PROBE_MESSAGE;
 	s->scout = scout__start(&want);
 }
 
@@ -170,6 +162,26 @@ static void take_frame_source(struct session *s, const struct scout_find *f)
 		session__note(s, 0, CLASS_FRAME, "frames: %s", f->why);
 }
 
+/* The probes from the site `first` on have come while it recorded: into the recording, library by library. */
+static void tell_from_when(struct session *s, int first)
+{
+	u64 ts = session__stamp(s);
+	char text[700];
+
+	for (int file = 0; file < s->sites.n_files; file++) {
+		int n = 0;
+
+		for (int i = first; i < s->sites.n; i++)
+			n += s->sites.sites[i].file == file;
+		if (!n)
+			continue;
+		snprintf(text, sizeof(text), "%s: %d probes, from %.3f s on; what was called before is not recorded",
+			s->sites.files[file].path, n, (ts - s->start) / 1e9);
+		meta__note(&s->out, ts, 0, CLASS_META, text);
+		log_debug("%s", text);
+	}
+}
+
 static void attach_finds(struct session *s, struct scout_find *f)
 {
 	int first = s->sites.n;
@@ -179,10 +191,14 @@ static void attach_finds(struct session *s, struct scout_find *f)
 		return;
 	ts = session__stamp(s);
 	startup__sites(&s->out, ts, &s->sites, first);
-	images__refresh(&s->images, s->target.tgid);
 	capture__attach_sites(s->capture, &s->sites, first);
-	if (f->more_frames)
-		log_info("frames: also %s (from %.1f s on)", s->sites.sites[first].label, (ts - s->start) / 1e9);
+	tell_from_when(s, first);
+	images__refresh(&s->images, s->target.tgid);
+	for (int i = first; !f->frame && i < s->sites.n; i++)
+		if (s->sites.sites[i].desc.what == PROBE_FRAME) {
+			log_info("frames: also %s (from %.1f s on)", s->sites.sites[i].label, (ts - s->start) / 1e9);
+			break;
+		}
 }
 
 static void tell_blind(struct session *s)
@@ -224,6 +240,19 @@ void session__take_finds(struct session *s)
 	sites__free(&f.sites);
 	if (!s->scout)
 		session__start_scout(s, true); /* of another process now */
+}
+
+/* Of CMD's program the scout looks for the allocator: that it found none is known at the end. */
+void session__tell_uncovered(struct session *s)
+{
+	const struct record_options *o = s->o;
+
+	for (int i = 0; i < s->sites.n; i++)
+		if (s->sites.sites[i].desc.what == PROBE_ALLOC && !s->sites.sites[i].gone)
+			return;
+	if (o->command && o->on[CLASS_ALLOC] && o->alloc != ALLOC_OFF)
+		session__note(
+			s, 1, CLASS_ALLOC, "allocations not covered: no allocator was found in %s", s->target.name);
 }
 
 #define GUARD_NS            NSEC_PER_SEC

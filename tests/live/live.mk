@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # What the tests on the running kernel need beside their own sources: the programs that they record.
 LIVE_TARGETS := $(patsubst tests/live/targets/%,$(O)/live/targets/%,$(basename $(wildcard tests/live/targets/*.c tests/live/targets/*.cc)))
-LIVE_TARGETS := $(patsubst %/plugin,%/plugin.so,$(LIVE_TARGETS))
+LIVE_TARGETS := $(patsubst %/late_lib,%/late_lib.so,$(patsubst %/plugin,%/plugin.so,$(LIVE_TARGETS)))
 TARGET_FLAGS  = $(WARN) -O1 -g -Iprobes
 
 $(O)/live/test_%: private ALL_CFLAGS += -DLIVE_BUILD='"$(abspath $(O))"'
@@ -41,7 +41,7 @@ $(SHAPES:%=$(O)/live/targets/calls_%): $(O)/live/targets/calls_%: tests/live/tar
 $(O)/live/test_shapes: | $(SHAPES:%=$(O)/live/targets/frame_%)
 $(O)/live/test_stacks: | $(SHAPES:%=$(O)/live/targets/calls_%)
 
-$(O)/live/targets/plugin.so: tests/live/targets/plugin.c
+$(O)/live/targets/%.so: tests/live/targets/%.c probes/redframe.h
 	@mkdir -p $(@D)
 	$(CC) $(TARGET_FLAGS) -shared -fPIC -o $@ $<
 $(O)/live/targets/%: tests/live/targets/%.c tests/live/targets/target.h probes/redframe.h

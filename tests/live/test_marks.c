@@ -10,6 +10,7 @@
 #include "uprobe_multi.h"
 
 #define PLACES 5000
+#define SOME   300
 #define ROUNDS 300
 
 static void expect_semaphores(const struct live *l, unsigned short want)
@@ -59,14 +60,20 @@ static double info_ms(const struct live *l, const char *key)
 	return strtod(text, NULL);
 }
 
-/* Numbers 0 to 4999, each once and in order. */
-static void expect_every_place(const struct live *l)
+/* Numbers from 0, each once and in order. */
+static void expect_every_place(const struct live *l, int places)
 {
 	const struct live_event *e;
 	u64 n = 0;
 
 	live__each(l, at, e, EV_FRAME) assert_int_equal(((const struct ev_frame *)e->hdr)->number, n++);
-	assert_int_equal(n, PLACES);
+	assert_int_equal(n, places);
+}
+
+static void tell_times(const struct live *l, int links)
+{
+	printf("%zu places: %d links, attached in %.0f ms, detached in %.0f ms\n", live__count(l, EV_FRAME), links,
+		info_ms(l, "session.attach_ms"), info_ms(l, "session.detach_ms"));
 }
 
 static void test_five_thousand_places_attach_and_detach_in_a_second_and_few_descriptors(void **state)
@@ -74,6 +81,8 @@ static void test_five_thousand_places_attach_and_detach_in_a_second_and_few_desc
 	struct live l;
 	int links;
 
+	if (!uprobe_multi__supported())
+		live__skip("this kernel attaches probes one by one, each of which takes it milliseconds to remove");
 	live__init(&l);
 	live__start(&l, "marks", "many", NULL);
 	l.truth = live__read(&l, "truth");
@@ -90,34 +99,34 @@ static void test_five_thousand_places_attach_and_detach_in_a_second_and_few_desc
 	assert_int_equal(l.status, 0);
 	live__load(&l);
 	live__no_loss(&l);
-	expect_every_place(&l);
-	printf("%d places: %d links, attached in %.0f ms, detached in %.0f ms\n", PLACES, links,
-		info_ms(&l, "session.attach_ms"), info_ms(&l, "session.detach_ms"));
-	if (uprobe_multi__supported()) {
-		assert_in_range(links, 1, 100);
-		assert_true(info_ms(&l, "session.attach_ms") < 1000);
-		assert_true(info_ms(&l, "session.detach_ms") < 1000);
-	}
+	expect_every_place(&l, PLACES);
+	tell_times(&l, links);
+	assert_in_range(links, 1, 100);
+	assert_true(info_ms(&l, "session.attach_ms") < 1000);
+	assert_true(info_ms(&l, "session.detach_ms") < 1000);
 	live__free(&l);
 }
 
 /* Where each place needs a descriptor of its own, what there is no room for is left out and counted. */
-static void record_within(const char *limit)
+static void record_within(const char *limit, bool enough)
 {
+	int links;
 	char command[64], pid[16];
 	struct live l;
 	char *argv[] = {"sh", "-c", command, "sh", (char *)live__program(), "record", "-p", pid, "--no-trace", "-o",
-		l.recording, "--frame", "usdt:engine:swap", NULL};
+		l.recording, "--frame", "usdt:engine:some", NULL};
 
 	snprintf(command, sizeof(command), "ulimit %s; exec \"$@\"", limit);
 	live__init(&l);
-	live__start(&l, "marks", "many", NULL);
+	live__start(&l, "marks", "some", NULL);
 	snprintf(pid, sizeof(pid), "%d", l.target);
 	l.redframe = live__spawn(&l, "said", argv);
 	assert_true(live__await(&l, "said", "redframe: recording ", l.redframe));
+	links = links_of(l.redframe);
 	live__run(&l);
-	if (uprobe_multi__supported() || live__count(&l, EV_FRAME) == PLACES)
-		expect_every_place(&l);
+	tell_times(&l, links);
+	if (uprobe_multi__supported() || enough)
+		expect_every_place(&l, SOME);
 	else if (!strstr(l.said, " more like it: not attached: Too many open files"))
 		fail_msg("%zu marks, and it said: %s", live__count(&l, EV_FRAME), l.said);
 	live__free(&l);
@@ -125,8 +134,8 @@ static void record_within(const char *limit)
 
 static void test_a_low_limit_of_descriptors_is_raised_enough_or_said(void **state)
 {
-	record_within("-Sn 64");
-	record_within("-n 128");
+	record_within("-Sn 64", true);
+	record_within("-n 128", false);
 }
 
 static void expect_numbers(const char *name, u64 (*number)(u64 i), const char *note)

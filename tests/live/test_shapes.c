@@ -45,7 +45,7 @@ static void marks(const char *program)
 	live__start(&l, program, NULL);
 	l.truth = live__read(&l, "truth");
 	assert_int_equal(semaphore(&l), 0);
-	live__record(&l, NULL);
+	live__record(&l, "--alloc", "off", NULL);
 	assert_in_range(semaphore(&l), 1, 2); /* the kernel counts each mapping of the page, also those without code */
 	live__go(&l);
 	kill(l.redframe, SIGTERM);
@@ -70,7 +70,7 @@ static void calls(const char *program)
 	snprintf(spec, sizeof(spec), "uprobe:%s:present", program);
 	live__init(&l);
 	live__start(&l, program, NULL);
-	live__record(&l, "--frame", spec, NULL);
+	live__record(&l, "--frame", spec, "--alloc", "off", NULL);
 	live__run(&l);
 	assert_int_equal(live__count(&l, EV_FRAME), FRAMES);
 	live__free(&l);

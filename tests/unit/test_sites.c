@@ -467,6 +467,38 @@ static void test_ifunc_leads_to_the_implementation_that_the_process_is_bound_to(
 	fixture__kill(pid);
 }
 
+static void test_of_several_versions_the_one_that_the_process_is_bound_to_is_probed(void **state)
+{
+	static const char lib[] = "__asm__(\".symver old_fn,fn@V1\\n.symver new_fn,fn@@V2\");\n"
+				  "int old_fn(void) { __asm__ volatile(\"\"); return 1; }\n"
+				  "int new_fn(void) { __asm__ volatile(\"\"); return 2; }\n";
+	static const char map[] = "V1 { global: fn; old_fn; };\nV2 { global: fn; new_fn; } V1;\n";
+	static const struct {
+		const char *name, *symver, *bound;
+	} games[] = {{"oldest", "fn@V1", "uprobe:libver.so:old_fn"}, {"newest", "fn@V2", "uprobe:libver.so:new_fn"}};
+	char flags[512], game[512];
+	u64 offset;
+	pid_t pid;
+
+	fixture__write("versions.map", map, sizeof(map) - 1);
+	snprintf(flags, sizeof(flags), "-O1 -shared -fPIC -Wl,-soname,libver.so -Wl,--version-script=%s",
+		fixture__path("versions.map"));
+	fixture__build("libver.so", flags, lib);
+	snprintf(flags, sizeof(flags), "-O1 -Wl,-z,now -Wl,-rpath,%s -Wl,--no-as-needed -Wl,%s/libver.so", fixture_dir,
+		fixture_dir);
+	for (size_t i = 0; i < ARRAY_SIZE(games); i++) {
+		snprintf(game, sizeof(game),
+			"__asm__(\".symver used,%s\");\nint used(void);\nint run(void) { return used(); }\n%s",
+			games[i].symver, MAIN);
+		pid = start(games[i].name, flags, game);
+		assert_int_equal(frame(pid, games[i].bound), 1);
+		offset = list.sites[0].offset;
+		assert_int_equal(frame(pid, "uprobe:libver.so:fn"), 1);
+		assert_int_equal(list.sites[0].offset, offset);
+		fixture__kill(pid);
+	}
+}
+
 static int cleanup(void **state)
 {
 	sites__free(&list);
@@ -496,6 +528,7 @@ int main(void)
 		cmocka_unit_test(test_allocators_linked_into_the_program_are_found_by_their_names),
 		cmocka_unit_test(test_function_that_the_user_names_is_an_allocator),
 		cmocka_unit_test(test_malformed_names_of_allocators_are_refused),
+		cmocka_unit_test(test_of_several_versions_the_one_that_the_process_is_bound_to_is_probed),
 		cmocka_unit_test(test_ifunc_leads_to_the_implementation_that_the_process_is_bound_to),
 	};
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* marks MODE …: markers of other makers, as compilers and hands write them.
  *   many    engine:swap in 5,000 places, every other one with a second semaphore; each is passed once
+ *   some    engine:some in 300 places, each passed once
  *   odd N   N rounds of odd:WHERE, whose number WHERE tells; see odd()
  * Lines: semaphore ADDRESS, of either. */
 #include <sys/mman.h>
@@ -28,6 +29,11 @@ __asm__(".text\n.globl many\n.type many,@function\nmany:\n.rept 2500\n" MARK(
 	"engine", "swap", "semaphore_a", "8@%rdi") "inc %rdi\n" MARK("engine", "swap", "semaphore_b",
 	"8@%rdi") "inc %rdi\n"
 		  ".endr\nmov %rdi,%rax\nret\n.size many,.-many\n");
+
+long some(long number);
+__asm__(".text\n.globl some\n.type some,@function\nsome:\n.rept 300\n" MARK(
+	"engine", "some", "0", "8@%rdi") "inc %rdi\n"
+					 ".endr\nmov %rdi,%rax\nret\n.size some,.-some\n");
 
 #define ODD(name, args) MARK("odd", name, "0", args)
 __attribute__((noinline)) static void odd(long i)
@@ -58,6 +64,8 @@ int main(int argc, char **argv)
 	target_ready();
 	if (argc > 1 && !strcmp(argv[1], "many"))
 		MUST(many(0) == 5000);
+	if (argc > 1 && !strcmp(argv[1], "some"))
+		MUST(some(0) == 300);
 	for (int i = 0; i < n; i++)
 		odd(i);
 	target_done();
