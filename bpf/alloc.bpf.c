@@ -37,7 +37,7 @@ int alloc__flush(struct task_struct *task, u64 ts)
 
 /* An allocator's functions call each other: operator new calls malloc, realloc(NULL) does, operator delete jumps to
  * free. Only the outer call is the game's. The inner one is known by its value (size or block) and by coming either
- * from right behind the outer one's probe, or, after a jump, with the outer one's stack pointer. */
+ * from right behind the outer one's probe, or, after a jump, with the outer one's stack pointer and return address. */
 static __always_inline u64 caller_of(const struct probe_desc *p, u64 sp)
 {
 	u64 caller = 0;
@@ -47,14 +47,37 @@ static __always_inline u64 caller_of(const struct probe_desc *p, u64 sp)
 	return caller;
 }
 
-static __always_inline bool nested(struct thread_state *st, const struct probe_desc *p, u64 value, u64 sp)
+/* realloc frees the old block once it has copied it, from however deep within: its return address is still there then.
+ */
+static __always_inline bool in_realloc(const struct thread_state *st, u64 value, u64 sp, u64 outer)
 {
-	u64 outer = st->nest_sp;
+	u64 ret = 0;
+
+	if (!st->nest_old || st->nest_old != value || sp >= outer)
+		return false;
+	bpf_probe_read_user(&ret, sizeof(ret), (void *)outer);
+	return ret && ret == st->nest_ret;
+}
+
+static __always_inline bool nested(struct thread_state *st, const struct probe_desc *p, u64 value, u64 sp, bool is_free)
+{
+	u64 outer = st->nest_sp, caller;
 
 	if (!outer)
 		return false;
+	if (is_free && in_realloc(st, value, sp, outer))
+		return true;
 	st->nest_sp = 0;
-	return st->nest_value == value && (sp == outer || caller_of(p, sp) - st->nest_ip + NEAR < 2 * NEAR);
+	if (st->nest_value != value)
+		return false;
+	caller = caller_of(p, sp);
+	if (sp == outer ? caller != st->nest_ret : caller - st->nest_ip + NEAR >= 2 * NEAR)
+		return false;
+	if (st->nest_old) { /* that is freed after this */
+		st->nest_sp = outer;
+		st->nest_value = ~0ULL;
+	}
+	return true;
 }
 
 static __always_inline bool may_nest(u8 fn)
@@ -115,13 +138,15 @@ int alloc__call(struct pt_regs *ctx)
 		size *= probe_arg(ctx, &p->args[1]);
 	old = p->args[2].from ? probe_arg(ctx, &p->args[2]) : 0;
 	sp = REGS_SP(ctx) + p->ret;
-	inner = nested(st, p, is_free ? old : size, sp);
+	inner = nested(st, p, is_free ? old : size, sp, is_free);
 	if (is_free && !old)
 		return 0;       /* free(NULL) frees nothing */
 	if (may_nest(p->sub)) { /* an inner one too: new[] calls new, which calls malloc */
 		st->nest_sp = sp;
 		st->nest_ip = REGS_IP(ctx);
 		st->nest_value = is_free ? old : size;
+		st->nest_old = p->sub == ALLOC_REALLOC ? old : 0;
+		st->nest_ret = caller_of(p, sp);
 	}
 	if (inner)
 		return 0;

@@ -47,6 +47,7 @@ struct thread_state {
 	u64 nest_sp; /* the allocation call that may call another one: see alloc.bpf.c */
 	u64 nest_ip;
 	u64 nest_value;
+	u64 nest_ret, nest_old;
 	u16 call_sys; /* our id of the system call in progress */
 	u8 call_handler;
 	u8 waking; /* a lock wait wants to know its waker */

@@ -41,6 +41,18 @@ $(SHAPES:%=$(O)/live/targets/calls_%): $(O)/live/targets/calls_%: tests/live/tar
 $(O)/live/test_shapes: | $(SHAPES:%=$(O)/live/targets/frame_%)
 $(O)/live/test_stacks: | $(SHAPES:%=$(O)/live/targets/calls_%)
 
+# whose malloc it is: its own for everyone, its own for itself alone, the C library's within it, and that without names
+ALLOCS = own hidden static nameless
+ALLOC_FLAGS = $(TARGET_FLAGS) -std=gnu11 -D_GNU_SOURCE -fno-builtin
+own_ALLOC      = '-DOWN_MALLOC=__attribute__((noinline))' -rdynamic
+hidden_ALLOC   = '-DOWN_MALLOC=__attribute__((noinline, visibility("hidden")))'
+static_ALLOC   = -static
+nameless_ALLOC = -static -s
+$(ALLOCS:%=$(O)/live/targets/alloc_%): $(O)/live/targets/alloc_%: tests/live/targets/alloc.c $(wildcard tests/live/targets/*.h)
+	@mkdir -p $(@D)
+	$(CC) $(ALLOC_FLAGS) $($*_ALLOC) -o $@ $<
+$(O)/live/test_alloc: | $(ALLOCS:%=$(O)/live/targets/alloc_%)
+
 $(O)/live/targets/%.so: tests/live/targets/%.c probes/redframe.h
 	@mkdir -p $(@D)
 	$(CC) $(TARGET_FLAGS) -shared -fPIC -o $@ $<

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The allocator's calls, counted and summed, and the calls that change the address space. */
+#include <stdlib.h>
+#include <unistd.h>
+
 #include "live.h"
 #include "syscalls.h"
 
@@ -77,6 +80,103 @@ static void test_with_alloc_all_every_call_of_the_allocator_is_recorded_once(voi
 
 	record(&l, "alloc", "all", "none");
 	same_counts(&l);
+	live__free(&l);
+}
+
+/* ---- whose malloc it is ---- */
+
+static void expect_site(const struct live *l, const char *file)
+{
+	char label[128];
+
+	snprintf(label, sizeof(label), "uprobe:%s:malloc", file);
+	for (int i = 0; i < 64; i++) {
+		const char *site;
+		char key[16];
+
+		snprintf(key, sizeof(key), "probe.%d", i);
+		site = model__info(l->model, key);
+		if (site && !strncmp(site, label, strlen(label)))
+			return;
+	}
+	fail_msg("no probe is on the malloc of %s; it said: %s", file, l->said);
+}
+
+static void preloaded(const char *package, const char *file)
+{
+	static const char dir[] = "/usr/lib/x86_64-linux-gnu";
+	char path[256], why[256], real[PATH_MAX];
+	struct live l;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, file);
+	if (access(path, R_OK)) {
+		snprintf(why, sizeof(why), "%s is not installed: an allocator of another make is not tested", package);
+		live__skip(why);
+	}
+	live__init(&l);
+	setenv("LD_PRELOAD", path, 1);
+	live__start(&l, "alloc", NULL);
+	unsetenv("LD_PRELOAD");
+	live__record(&l, "--frame", "none", "--alloc", "all", NULL);
+	live__run(&l);
+	same_counts(&l);
+	assert_non_null(realpath(path, real));
+	expect_site(&l, strrchr(real, '/') + 1);
+	live__free(&l);
+}
+
+static void test_jemalloc_that_is_preloaded_is_covered(void **state)
+{
+	preloaded("libjemalloc2", "libjemalloc.so.2");
+}
+static void test_mimalloc_that_is_preloaded_is_covered(void **state)
+{
+	preloaded("libmimalloc2.0", "libmimalloc.so.2");
+}
+static void test_tcmalloc_that_is_preloaded_is_covered(void **state)
+{
+	preloaded("libtcmalloc-minimal4", "libtcmalloc_minimal.so.4");
+}
+
+static void linked_in(const char *program)
+{
+	struct live l;
+
+	record(&l, program, "all", "none");
+	same_counts(&l);
+	expect_site(&l, program);
+	live__free(&l);
+}
+
+static void test_an_allocator_that_the_program_exports_is_covered(void **state)
+{
+	linked_in("alloc_own");
+}
+static void test_an_allocator_that_the_program_keeps_to_itself_is_covered(void **state)
+{
+	linked_in("alloc_hidden");
+}
+static void test_the_c_librarys_allocator_within_a_static_program_is_covered(void **state)
+{
+	linked_in("alloc_static");
+}
+
+static void test_where_no_allocator_is_found_it_says_that_allocations_are_not_covered(void **state)
+{
+	char *argv[] = {(char *)live__program(), "record", "-o", NULL, "--no-trace", "--frame", "none", "--",
+		(char *)live__target_path("alloc_nameless"), NULL};
+	struct live l;
+
+	record(&l, "alloc_nameless", "all", "none");
+	assert_int_equal(live__count(&l, EV_ALLOC) + live__count(&l, EV_FREE), 0);
+	assert_non_null(strstr(l.said, "allocations not covered"));
+	live__free(&l);
+	/* of a program that is started that is known at the end */
+	live__init(&l);
+	argv[3] = l.recording;
+	l.redframe = live__spawn(&l, "said", argv);
+	live__end_redframe(&l);
+	assert_non_null(strstr(l.said, "allocations not covered"));
 	live__free(&l);
 }
 
@@ -222,6 +322,13 @@ static void test_of_a_heap_with_too_many_free_pieces_what_was_counted_is_told_as
 
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_with_alloc_all_every_call_of_the_allocator_is_recorded_once),
+	cmocka_unit_test(test_jemalloc_that_is_preloaded_is_covered),
+	cmocka_unit_test(test_mimalloc_that_is_preloaded_is_covered),
+	cmocka_unit_test(test_tcmalloc_that_is_preloaded_is_covered),
+	cmocka_unit_test(test_an_allocator_that_the_program_exports_is_covered),
+	cmocka_unit_test(test_an_allocator_that_the_program_keeps_to_itself_is_covered),
+	cmocka_unit_test(test_the_c_librarys_allocator_within_a_static_program_is_covered),
+	cmocka_unit_test(test_where_no_allocator_is_found_it_says_that_allocations_are_not_covered),
 	cmocka_unit_test(test_operators_new_and_delete_are_recorded_once_though_they_call_malloc_and_free),
 	cmocka_unit_test(test_with_alloc_large_small_calls_are_summed_and_large_ones_listed),
 	cmocka_unit_test(test_a_large_allocation_names_the_function_that_asked_for_it),

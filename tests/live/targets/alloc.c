@@ -6,6 +6,10 @@
 #include "redframe.h"
 #include "target.h"
 
+#ifdef OWN_MALLOC
+#include "own_malloc.h"
+#endif
+
 #define MALLOCS 10000
 #define OTHERS  100
 #define SMALL   777
@@ -30,6 +34,8 @@ static void others(void)
 		keep = p = realloc(p, 3111);
 		free(p);
 		keep = p = aligned_alloc(64, 4224);
+		keep = malloc(4224); /* no inner call, though it looks like one */
+		free(keep);
 		free(p);
 		MUST(!posix_memalign(&p, 64, 5001));
 		keep = p;
@@ -62,8 +68,8 @@ int main(void)
 	printf("alloc malloc 777 %d\nalloc calloc 777 %d\n", MALLOCS, OTHERS);
 	printf("alloc realloc 1555 %d\nalloc realloc 3111 %d\n", OTHERS, OTHERS);
 	printf("alloc aligned 4224 %d\nalloc posix_memalign 5001 %d\nalloc aligned 6001 %d\n", OTHERS, OTHERS, OTHERS);
-	printf("alloc malloc 1048576 1\n");
-	printf("frees %d\n", MALLOCS + 5 * OTHERS + 1);
+	printf("alloc malloc 4224 %d\nalloc malloc 1048576 1\n", OTHERS);
+	printf("frees %d\n", MALLOCS + 6 * OTHERS + 1);
 	printf("code %p 64\n", (void *)large_block);
 	target_done();
 	return 0;
