@@ -324,6 +324,18 @@ static int list_matches(const struct matches *m, const char *name, char *why, si
 	return -ENOTUNIQ;
 }
 
+/* The number may be another process's by now. */
+static int by_pid_still_called(struct target *t, u32 tgid, const char *name, char *why, size_t why_size)
+{
+	int err = target__by_pid(t, tgid, why, why_size);
+	struct status s;
+
+	if (err || (!read_status(tgid, &s) && has_name(tgid, s.name, name)))
+		return err;
+	target__close(t);
+	return refuse(-ESRCH, why, why_size, "process %u ended while it was being looked at", tgid);
+}
+
 int target__by_name(struct target *t, const char *name, bool newest, char *why, size_t why_size)
 {
 	struct matches m = {0};
@@ -346,7 +358,7 @@ int target__by_name(struct target *t, const char *name, bool newest, char *why, 
 	else if (m.n > 1 && !newest)
 		err = list_matches(&m, text, why, why_size);
 	else
-		err = target__by_pid(t, m.v[m.n - 1].tgid, why, why_size);
+		err = by_pid_still_called(t, m.v[m.n - 1].tgid, name, why, why_size);
 	free(m.v);
 	return err;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Wrong targets, outputs that cannot be written, disks and buffers that are too small: said, counted, never hidden. */
+#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -126,6 +127,117 @@ static void test_a_game_that_ends_during_attach_ends_in_3(void **state)
 			fail_msg("after %d ms: status %#x; it said: %s", delay_ms, st, l.said);
 	}
 	live__free(&l);
+}
+
+static bool holds_pidfd(pid_t pid)
+{
+	char path[300], what[64];
+	bool found = false;
+	struct dirent *d;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	dir = opendir(path);
+	while (dir && (d = readdir(dir))) {
+		ssize_t n;
+
+		snprintf(path, sizeof(path), "/proc/%d/fd/%s", pid, d->d_name);
+		n = readlink(path, what, sizeof(what) - 1);
+		what[n > 0 ? n : 0] = 0;
+		found |= strstr(what, "pidfd") != NULL;
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+/* Its stdin never says anything, and nobody hears its stdout. */
+static void run_quietly(const char *program)
+{
+	int silence[2], out = open("/dev/null", O_WRONLY);
+
+	if (pipe(silence))
+		return;
+	dup2(silence[0], 0);
+	dup2(out, 1);
+	execl(program, program, (char *)NULL);
+}
+
+/* Starts a program under a number that was another's: 0 where that cannot be had. */
+static pid_t start_as(pid_t number, const char *program)
+{
+	for (int i = 0; i < 300; i++) {
+		int fd = open("/proc/sys/kernel/ns_last_pid", O_WRONLY | O_CLOEXEC);
+		pid_t pid;
+
+		if (fd < 0 || dprintf(fd, "%d", number - 1) < 0)
+			return 0;
+		pid = fork();
+		if (!pid && getpid() == number)
+			run_quietly(program);
+		if (!pid)
+			_exit(127);
+		close(fd);
+		if (pid == number)
+			return pid;
+		waitpid(pid, NULL, 0); /* somebody else was faster */
+	}
+	return 0;
+}
+
+/* redframe has chosen the game, and stands still; meanwhile its number goes to another one of the same file. */
+static bool reuse_after(useconds_t delay_us)
+{
+	char pid[16];
+	char *argv[] = {(char *)live__program(), "record", "-p", pid, "-o", NULL, "--no-trace", NULL};
+	pid_t game, other;
+	struct live l;
+	bool before;
+	char *said;
+
+	live__init(&l);
+	argv[5] = l.recording;
+	live__start(&l, "ticker", NULL);
+	game = l.target;
+	snprintf(pid, sizeof(pid), "%d", game);
+	l.redframe = live__spawn(&l, "said", argv);
+	while (!holds_pidfd(l.redframe) && !kill(l.redframe, 0))
+		;
+	usleep(delay_us);
+	kill(l.redframe, SIGSTOP);
+	said = live__read(&l, "said");
+	before = !strstr(said, "redframe: recording ");
+	free(said);
+	kill(game, SIGKILL);
+	live__end_target(&l);
+	other = start_as(game, live__target_path("ticker"));
+	kill(l.redframe, SIGCONT);
+	live__end_redframe(&l);
+	if (other) {
+		kill(other, SIGKILL);
+		waitpid(other, NULL, 0);
+	}
+	if (other && before && (!WIFEXITED(l.status) || WEXITSTATUS(l.status) != 3 || !strstr(l.said, "ended")))
+		fail_msg("after %u us: status %#x; it said: %s", delay_us, l.status, l.said);
+	if (before)
+		assert_int_equal(access(l.recording, F_OK), -1);
+	live__free(&l);
+	if (!other)
+		live__skip("no number can be given to a process anew here");
+	return before;
+}
+
+static void test_another_process_under_the_number_of_the_game_is_never_recorded(void **state)
+{
+	useconds_t delay = 0;
+	int n = 0;
+
+	/* at moments later and later in the attach */
+	while (n < 8 && reuse_after(delay)) {
+		delay = 2 * delay + 1000;
+		n++;
+	}
+	assert_true(n > 2);
 }
 
 static void test_an_output_that_is_no_new_file_is_refused_before_anything_is_touched(void **state)
@@ -282,6 +394,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_a_thread_is_taken_for_its_process_or_refused_by_name),
 	cmocka_unit_test(test_a_kernel_thread_is_refused),
 	cmocka_unit_test(test_a_game_that_ends_during_attach_ends_in_3),
+	cmocka_unit_test(test_another_process_under_the_number_of_the_game_is_never_recorded),
 	cmocka_unit_test(test_an_output_that_is_no_new_file_is_refused_before_anything_is_touched),
 	cmocka_unit_test(test_a_full_disk_keeps_what_is_written_says_so_and_ends_in_5),
 	cmocka_unit_test(test_what_a_full_ring_loses_is_counted_to_the_last_record),

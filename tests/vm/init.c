@@ -155,7 +155,7 @@ int main(void)
 	mount_disk();
 	setenv("PATH", "/usr/bin:/bin:/usr/sbin:/sbin", 1);
 	setenv("HOME", "/tmp", 1);
-	setenv("LIVE_MERGE_MS", "2000", 1);
+	setenv("LIVE_MERGE_MS", "10000", 1);
 	uname(&u);
 	printf("\n@@ kernel %s\n", u.release);
 	run_all();
