@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include "frame_source.h"
 #include "site_build.h"
 #include "strings.h"
@@ -128,4 +129,26 @@ int sites__markers(struct site_list *l, u32 pid, char *why, size_t why_size)
 	}
 	objects__free(&o);
 	return sum;
+}
+
+bool sites__in_place(const struct site_list *l, const struct site *s, const struct maps *maps, u32 pid)
+{
+	const struct site_file *f = &l->files[s->file];
+	const struct objects o = {.tgid = pid};
+
+	for (int i = 0; i < maps->n; i++) {
+		const struct map *m = &maps->v[i];
+		u32 file = 0, memory = 0;
+		size_t n;
+
+		if (m->dev != f->dev || m->ino != f->ino || !(m->prot & PROT_EXEC) || s->offset < m->offset ||
+			s->offset - m->offset >= m->end - m->start)
+			continue;
+		n = min(sizeof(file), m->end - m->start - (s->offset - m->offset));
+		if (pread(f->fd, &file, n, (off_t)s->offset) != (ssize_t)n ||
+			!objects__peek(&o, m->start + (s->offset - m->offset), &memory, n))
+			continue;
+		return file != memory;
+	}
+	return true;
 }

@@ -9,6 +9,8 @@
 #include "common.h"
 #include "probe_desc.h"
 
+struct maps;
+
 struct site {
 	struct probe_desc desc; /* desc.site is the index in the list */
 	int file;               /* index into site_list.files */
@@ -51,6 +53,11 @@ int sites__markers(struct site_list *l, u32 pid, char *why, size_t why_size);
 /* malloc and family of the allocator in use; frees too if with_free. What would be single-stepped is counted for 0.2 s
  * first: above 1,000 calls/s it is left out and named in `why` (the return value still counts the others). */
 int sites__alloc(struct site_list *l, u32 pid, bool with_free, char *why, size_t why_size);
+/* Once they are attached: whether the probe of this site is in the code that the process runs. It is not where the file
+ * was written to beneath it on an overlay file system, which gives the name to a copy. True where that cannot be seen.
+ */
+bool sites__in_place(const struct site_list *l, const struct site *s, const struct maps *maps, u32 pid);
+
 /* SPEC of --alloc-fn: "SYMBOL" or "SYMBOL:size=ARG", a function of any mapped file whose ARG-th argument (from 0; 0
  * where it is not said) is a size in bytes. */
 int sites__alloc_fn(struct site_list *l, u32 pid, const char *spec, char *why, size_t why_size);

@@ -245,7 +245,7 @@ int session__attach(struct session *s, int fd)
 	/* the events are on: what /proc says now cannot be older than the first of them */
 	write_startup(s);
 	ts = clock_boot_ns();
-	capture__attach_sites(s->capture, &s->sites, 0);
+	session__attach_sites(s, 0);
 	session__find_heap(s);
 	s->attach_ns += clock_boot_ns() - ts;
 	meta__info(&s->out, s->start, "session.attach_ms", "%.1f", s->attach_ns / 1e6);

@@ -66,6 +66,7 @@ void session__name_code(struct session *s);
 
 /* userspace/session_sites.c: the probes; each says what it could not do */
 void session__find_sites(struct session *s);
+void session__attach_sites(struct session *s, int first);
 void session__start_scout(struct session *s, bool now);
 /* userspace/session_family.c: CMD's children, or the game's: who is recorded, and which of them is the game */
 int session__begin_family(struct session *s);

@@ -9,6 +9,7 @@
 #include "capture.h"
 #include "heap.h"
 #include "log.h"
+#include "maps.h"
 #include "scout.h"
 #include "session.h"
 #include "startup.h"
@@ -70,6 +71,39 @@ void session__start_scout(struct session *s, bool now)
 	};
 
 	s->scout = scout__start(&want);
+}
+
+/* The first of each file stands for all of them. */
+static void tell_misplaced(struct session *s, int first)
+{
+	struct maps maps = {};
+
+	if (maps__read(&maps, s->target.tgid))
+		return;
+	for (int file = 0; file < s->sites.n_files; file++) {
+		const struct site *site = NULL;
+		int n = 0;
+
+		for (int i = first; i < s->sites.n; i++) {
+			if (s->sites.sites[i].file != file)
+				continue;
+			site = site ?: &s->sites.sites[i];
+			n++;
+		}
+		if (site && !sites__in_place(&s->sites, site, &maps, s->target.tgid))
+			session__note(s, 2, CLASS_META,
+				"%s: its probes (%d) are not in the code that the game runs, and will see nothing: the "
+				"file was "
+				"changed beneath it, on an overlay file system; start the game again",
+				s->sites.files[file].path, n);
+	}
+	maps__free(&maps);
+}
+
+void session__attach_sites(struct session *s, int first)
+{
+	if (!capture__attach_sites(s->capture, &s->sites, first))
+		tell_misplaced(s, first);
 }
 
 /* ---- while it runs ---- */
@@ -191,7 +225,7 @@ static void attach_finds(struct session *s, struct scout_find *f)
 		return;
 	ts = session__stamp(s);
 	startup__sites(&s->out, ts, &s->sites, first);
-	capture__attach_sites(s->capture, &s->sites, first);
+	session__attach_sites(s, first);
 	tell_from_when(s, first);
 	images__refresh(&s->images, s->target.tgid);
 	for (int i = first; !f->frame && i < s->sites.n; i++)

@@ -35,13 +35,26 @@ static void sh(const char *fmt, ...)
 		fail_msg("%s", cmd);
 }
 
-static void start(struct live *l)
+/* how it is kept apart; what is mounted as its root folder is `in` */
+static const char *const own_pids[] = {"unshare", "--mount", "--pid", "--fork", "--kill-child", "chroot", NULL};
+static const char *const own_user[] = {
+	"unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "--kill-child", "chroot", NULL};
+static const char *const only_root[] = {"chroot", NULL};
+
+static void start(struct live *l, const char *const how[], const char *in)
 {
-	char *argv[] = {"unshare", "--mount", "--pid", "--fork", "--kill-child", "chroot", root, NULL, NULL}, path[32];
+	char *argv[16], path[32];
+	int n = 0;
 
 	live__init(l);
 	snprintf(path, sizeof(path), "/%s", name);
-	argv[7] = path;
+	while (how[n]) {
+		argv[n] = (char *)how[n];
+		n++;
+	}
+	argv[n++] = (char *)in;
+	argv[n++] = path;
+	argv[n] = NULL;
 	live__start_program(l, argv);
 	assert_true(live__await(l, "truth", "ready\n", l->target));
 }
@@ -70,7 +83,7 @@ static u32 born_as(const struct live *l, u32 nstid)
 	return 0;
 }
 
-static void expect_all(struct live *l)
+static void expect_all(struct live *l, bool own_ids)
 {
 	const struct live_event *e;
 	size_t frames = 0, allocs = 0, waits = 0;
@@ -88,23 +101,24 @@ static void expect_all(struct live *l)
 		u32 owner = w->owner ? born_as(l, w->owner) : 0;
 
 		/* the mutex bears the owner's id inside the container; recorded is one on the host */
-		waits += owner && owner != w->owner && owner == w->waker;
+		waits += owner && (owner != w->owner) == own_ids && owner == w->waker;
 	}
 	if (frames != FRAMES || allocs != FRAMES / 3)
 		fail_msg("%zu frames, %zu allocations; it said: %s", frames, allocs, l->said);
 	assert_int_equal(waits, 1);
 	/* the thread that was there before is known by both of its ids */
-	assert_int_equal(model__find_thread(l->model, model__game(l->model))->nstid, 1);
-	assert_non_null(model__info(l->model, "game.container"));
+	assert_int_equal(
+		model__find_thread(l->model, model__game(l->model))->nstid, own_ids ? 1 : model__game(l->model));
+	assert_int_equal(model__info(l->model, "game.container") != NULL, own_ids);
 }
 
 static void test_frames_allocations_and_lock_owners_in_namespaces_of_its_own(void **state)
 {
 	struct live l;
 
-	start(&l);
+	start(&l, own_pids, root);
 	record(&l);
-	expect_all(&l);
+	expect_all(&l, true);
 	live__free(&l);
 }
 
@@ -112,10 +126,83 @@ static void test_libraries_deleted_on_disk_while_it_runs(void **state)
 {
 	struct live l;
 
-	start(&l);
+	start(&l, own_pids, root);
 	sh("rm -r '%s'/lib* && mkdir '%s'/lib && echo no library >'%s'/lib/libc.so.6", root, root, root);
 	record(&l);
-	expect_all(&l);
+	expect_all(&l, true);
+	live__free(&l);
+}
+
+static void test_a_root_folder_of_its_own_without_namespaces(void **state)
+{
+	struct live l;
+
+	start(&l, only_root, root);
+	record(&l);
+	expect_all(&l, false);
+	live__free(&l);
+}
+
+static void test_a_user_namespace(void **state)
+{
+	struct live l;
+
+	start(&l, own_user, root);
+	record(&l);
+	expect_all(&l, true);
+	live__free(&l);
+}
+
+/* ---- overlay file systems, as container engines use them ---- */
+
+static char merged[160];
+
+static void mount_overlay(void)
+{
+	snprintf(merged, sizeof(merged), "%s.merged", root);
+	sh("mkdir -p '%s' '%s.upper' '%s.work'", merged, root, root);
+	sh("mount -t overlay overlay -o 'lowerdir=%s,upperdir=%s.upper,workdir=%s.work' '%s'", root, root, root,
+		merged);
+}
+
+static int unmount_overlay(void **state)
+{
+	sh("umount -l '%s'; rm -rf '%s' '%s.upper' '%s.work'", merged, merged, root, root);
+	return 0;
+}
+
+static void test_an_overlay_file_system(void **state)
+{
+	struct live l;
+
+	mount_overlay();
+	start(&l, own_pids, merged);
+	record(&l);
+	expect_all(&l, true);
+	live__free(&l);
+}
+
+/* Writing to a file of a lower layer makes a copy of it in the upper one, which bears its name from then on; what the
+ * game runs cannot be reached any more. */
+static void test_a_library_of_an_overlay_that_was_written_to_is_said_to_be_out_of_reach(void **state)
+{
+	char *argv[] = {(char *)live__program(), "record", "-n", name, "-o", NULL, "--no-trace", NULL};
+	struct live l;
+
+	mount_overlay();
+	start(&l, own_pids, merged);
+	sh("f='%s%s/libGLX.so.0'; chmod u+s \"$f\"; chmod u-s \"$f\"", merged, fixture_dir);
+	argv[5] = l.recording;
+	l.redframe = live__spawn(&l, "said", argv);
+	assert_true(live__await(&l, "said", "redframe: recording ", l.redframe));
+	live__go(&l);
+	live__end_target(&l);
+	live__end_redframe(&l);
+	assert_int_equal(l.target_status, 0);
+	assert_int_equal(WEXITSTATUS(l.status), 3); /* it ended without a frame */
+	if (!strstr(l.said, "libGLX.so.0: its probes (1) are not in the code that the game runs") ||
+		strstr(l.said, "libc.so.6: its"))
+		fail_msg("it said: %s", l.said);
 	live__free(&l);
 }
 
@@ -164,6 +251,11 @@ static int teardown(void **state)
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_setup(test_frames_allocations_and_lock_owners_in_namespaces_of_its_own, fresh_root),
 	cmocka_unit_test_setup(test_libraries_deleted_on_disk_while_it_runs, fresh_root),
+	cmocka_unit_test_setup(test_a_root_folder_of_its_own_without_namespaces, fresh_root),
+	cmocka_unit_test_setup(test_a_user_namespace, fresh_root),
+	cmocka_unit_test_setup_teardown(test_an_overlay_file_system, fresh_root, unmount_overlay),
+	cmocka_unit_test_setup_teardown(test_a_library_of_an_overlay_that_was_written_to_is_said_to_be_out_of_reach,
+		fresh_root, unmount_overlay),
 };
 
 static int container_tests(void)

@@ -2,9 +2,12 @@
 /* Programs of every shape that linkers make: each mark, function, text and semaphore is found where it is. */
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <unistd.h>
 
+#include "json.h"
 #include "live.h"
+#include "maps.h"
 
 #define FRAMES 300
 
@@ -35,14 +38,26 @@ static void expect_texts(const struct live *l)
 	assert_int_equal(messages, 1);
 }
 
+static void start(struct live *l, const char *program)
+{
+	char *argv[] = {(char *)program, NULL};
+
+	live__init(l);
+	if (program[0] != '/') {
+		live__start(l, program, NULL);
+		return;
+	}
+	live__start_program(l, argv);
+	assert_true(live__await(l, "truth", "ready\n", l->target));
+}
+
 static void marks(const char *program)
 {
 	const struct live_event *e;
 	struct live l;
 	u64 n = 0;
 
-	live__init(&l);
-	live__start(&l, program, NULL);
+	start(&l, program);
 	l.truth = live__read(&l, "truth");
 	assert_int_equal(semaphore(&l), 0);
 	live__record(&l, "--alloc", "off", NULL);
@@ -67,9 +82,8 @@ static void calls(const char *program)
 	char spec[64];
 	struct live l;
 
-	snprintf(spec, sizeof(spec), "uprobe:%s:present", program);
-	live__init(&l);
-	live__start(&l, program, NULL);
+	snprintf(spec, sizeof(spec), "uprobe:%s:present", path__base(program));
+	start(&l, program);
 	live__record(&l, "--frame", spec, "--alloc", "off", NULL);
 	live__run(&l);
 	assert_int_equal(live__count(&l, EV_FRAME), FRAMES);
@@ -99,10 +113,43 @@ static void test_a_program_of_another_linker_whose_segments_share_pages_of_the_f
 	all_of("frame_shared_pages");
 }
 
+/* A name that nobody would choose, but a game may have. */
+static void test_a_program_with_blanks_newlines_and_no_utf_8_in_its_path(void **state)
+{
+	char dir[64] = "/var/tmp/redframe-live.XXXXXX", path[128];
+	char *copy[] = {"cp", (char *)live__target_path("frame"), path, NULL};
+	char *argv[] = {(char *)live__program(), "info", NULL, "--json", NULL}, *text;
+	struct json *j;
+	struct live l;
+	int status;
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/a b\n\"c\" \xff\xc3", dir);
+	live__init(&l);
+	assert_int_equal(live__wait(live__spawn(&l, "said", copy)), 0);
+	live__free(&l);
+	all_of(path);
+	start(&l, path);
+	live__record(&l, "--alloc", "off", NULL);
+	live__run(&l);
+	argv[2] = l.recording;
+	text = live__output(&l, &status, argv);
+	assert_int_equal(status, 0);
+	j = json__parse(text);
+	assert_non_null(j);
+	assert_string_equal(path__base(json__text(json__get(j, "game"), "exe")), "a b\n\"c\" \xef\xbf\xbd\xef\xbf\xbd");
+	json__free(j);
+	free(text);
+	live__free(&l);
+	unlink(path);
+	rmdir(dir);
+}
+
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_a_static_program_that_is_loaded_anywhere),
 	cmocka_unit_test(test_a_program_with_fixed_addresses),
 	cmocka_unit_test(test_a_program_whose_code_lies_far_from_its_place_in_the_file),
 	cmocka_unit_test(test_a_program_of_another_linker_whose_segments_share_pages_of_the_file),
+	cmocka_unit_test(test_a_program_with_blanks_newlines_and_no_utf_8_in_its_path),
 };
 LIVE_MAIN(tests)

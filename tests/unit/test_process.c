@@ -111,6 +111,7 @@ static void test_what_is_no_game_is_refused(void **state)
 {
 	char comm[32] = "";
 	struct target t;
+	siginfo_t si;
 	pid_t zombie;
 	char *text;
 
@@ -121,7 +122,7 @@ static void test_what_is_no_game_is_refused(void **state)
 	zombie = fork();
 	if (zombie == 0)
 		_exit(0);
-	usleep(50000);
+	assert_int_equal(waitid(P_PID, (id_t)zombie, &si, WEXITED | WNOWAIT), 0);
 	assert_int_equal(by_pid(&t, (u32)zombie), -ESRCH);
 	assert_non_null(strstr(why, "has ended"));
 	waitpid(zombie, NULL, 0);
