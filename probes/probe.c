@@ -291,15 +291,16 @@ static const struct option_row rows[] = {
 };
 
 static const struct verb verb = {
-	"probe",
-	"[-p PID | -n NAME | PATH]",
-	"Shows what can be hooked in a running game, or in a program or library, and what record would choose. Without "
-	"a "
-	"target it lists the processes that look like games.",
-	rows,
-	"  redframe probe\n"
-	"  redframe probe -n glxgears\n"
-	"  redframe probe /lib/x86_64-linux-gnu/libc.so.6\n",
+	.name = "probe",
+	.synopsis = "[-p PID | -n NAME | PATH]",
+	.about = "Shows what can be hooked in a running game, or in a program or library, and what record would "
+		 "choose. Without "
+		 "a "
+		 "target it lists the processes that look like games.",
+	.rows = rows,
+	.examples = "  redframe probe\n"
+		    "  redframe probe -n glxgears\n"
+		    "  redframe probe /lib/x86_64-linux-gnu/libc.so.6\n",
 };
 
 static bool one_target(const struct probe_options *opt, int paths)

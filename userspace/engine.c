@@ -58,6 +58,7 @@ struct engine {
 	u64 n_recent;
 	u32 after;     /* frames since the last that is kept */
 	u64 last_kept; /* its end */
+	u32 exit_code; /* of the game, as wait(2) has it */
 	u64 forgot, full_since;
 	bool precious; /* the segment */
 	u32 shed_level;
@@ -178,7 +179,8 @@ static int begin_segment(struct engine *e, u64 from)
 		return -EDQUOT;
 	if (history__oldest(&e->history) <= e->now)
 		from = max(from, history__oldest(&e->history));
-	err = segment__open(&e->segment, e->o.dir, ++e->stats.segments, from);
+	/* what is known is stamped with the oldest moment: what was defined since comes after it */
+	err = segment__open(&e->segment, e->o.dir, ++e->stats.segments, min(from, history__oldest(&e->history)));
 	if (err)
 		return err;
 	err = kept__add(&e->kept, e->segment.number, e->precious) ?: segment__define(&e->segment, e->past);
@@ -387,9 +389,18 @@ static void tell_record(struct engine *e, const struct ev_hdr *rec)
 {
 	if (rec->kind == EV_CLOCK)
 		look_at_clocks(e, (const struct ev_clock *)rec);
-	if (e->o.record &&
-		(rec->kind == EV_COST || rec->kind == EV_SCENE || rec->kind == EV_LOST || rec->kind == EV_MEMORY))
+	if (rec->kind == EV_EXIT && rec->tid == model__game(e->live))
+		e->exit_code = ((const struct ev_exit *)rec)->code;
+	if (!e->o.record)
+		return;
+	switch (rec->kind) {
+	case EV_COST:
+	case EV_MEMORY:
+	case EV_SCENE:
+	case EV_ALLOC:
+	case EV_LOST:
 		e->o.record(e->o.arg, rec);
+	}
 }
 
 static int forget(struct engine *e)
@@ -613,11 +624,14 @@ static int finish_stream(struct engine *e)
 	return err ?: take_verdicts(e, true);
 }
 
-int engine__game_ended(struct engine *e, bool crashed)
+int engine__game_ended(struct engine *e, bool keep_last, u32 *code)
 {
 	int err = finish_stream(e), kept = 0;
 
-	if (!err && crashed && e->o.dir) {
+	*code = e->exit_code;
+	e->exit_code = 0;
+	keep_last |= (*code & 0x7f) != 0;
+	if (!err && keep_last && e->o.dir) {
 		if (!e->segment.number) {
 			e->precious = true;
 			kept = begin_segment(e, e->now - min(e->now, ENGINE_LAST_NS));
@@ -645,6 +659,7 @@ int engine__finish(struct engine *e)
 
 const struct engine_stats *engine__stats(struct engine *e)
 {
+	e->stats.naming_ns = e->namer.cpu_ns;
 	return &e->stats;
 }
 

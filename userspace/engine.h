@@ -46,12 +46,13 @@ struct engine_options {
 	void (*frame)(void *arg, const struct soak_frame *f, const struct model *m);
 	void (*hitch)(void *arg, const struct finding *f);
 	void (*note)(void *arg, const char *text);
-	/* a record that is about the process, not about a frame: COST, MEMORY, SCENE */
+	/* a record that is about the process, not about a frame: COST, MEMORY, SCENE, ALLOC, LOST */
 	void (*record)(void *arg, const struct ev_hdr *rec);
 	void *arg;
 };
 
 struct engine_stats {
+	u64 naming_ns;           /* CPU time of the children that name code */
 	u64 records;             /* taken in */
 	u64 frames, slow, kept;  /* verdicts; slow ones; kept ones, slow or for another limit */
 	u64 not_kept, not_named; /* of the kept: no room on the disk; without explanation */
@@ -80,8 +81,9 @@ u32 engine__shed_levels(void);
 enum ev_class engine__shed_class(u32 level); /* the class that this level adds, from 1 */
 /* Each second: what is kept reaches the disk, what was explained is told. */
 void engine__tend(struct engine *e);
-/* The game has ended; what follows is another one's stream. crashed: its last seconds are kept. 0 or -errno. */
-int engine__game_ended(struct engine *e, bool crashed);
+/* The game has ended; what follows is another one's stream. Its last seconds are kept if a signal ended it, or if asked
+ * for; *code is its exit status as wait(2) has it. 0 or -errno. */
+int engine__game_ended(struct engine *e, bool keep_last, u32 *code);
 /* Everything to its end, kept recordings named. 0 or -errno. */
 int engine__finish(struct engine *e);
 const struct engine_stats *engine__stats(struct engine *e);

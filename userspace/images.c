@@ -56,6 +56,7 @@ int images__refresh(struct images *im, u32 tgid)
 	struct maps maps = {};
 	int err = maps__read(&maps, tgid);
 
+	im->mappings = maps.n;
 	for (int i = 0; i < maps.n && !err; i++) {
 		const struct map *m = &maps.v[i];
 

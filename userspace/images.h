@@ -22,8 +22,9 @@ struct image {
 struct images {
 	struct image *v;
 	int n;
-	u64 vdso;   /* where the kernel's own code for games is mapped; 0: not seen */
-	u32 beyond; /* files that did not fit */
+	int mappings; /* when it was last looked */
+	u64 vdso;     /* where the kernel's own code for games is mapped; 0: not seen */
+	u32 beyond;   /* files that did not fit */
 };
 
 /* Adds what is mapped now and was not before. 0 or -errno. */

@@ -184,68 +184,92 @@ static struct kind *kind_of(struct ledger *l, u64 key)
 }
 
 /* The fingerprint as the store knows it; a new one is told to it, until there are too many. */
-static u64 known(struct ledger *l, const struct part *lead)
+static u64 known(struct ledger *l, const struct ledger_hitch *h)
 {
-	u64 key = lead ? sentence__fingerprint(lead) : OTHER_HITCHES;
-	struct store_fingerprint f = {.key = key, .cause = CAUSE_NONE, .text = "other hitches"};
-	struct str text = {0};
+	struct store_fingerprint f = {.key = OTHER_HITCHES, .cause = CAUSE_NONE, .text = "other hitches"};
 
 	for (u32 i = 0; i < l->n_known; i++)
-		if (l->known[i] == key)
-			return key;
-	if (l->n_known >= LEDGER_FINGERPRINTS - 1)
-		f.key = key = OTHER_HITCHES; /* told once more: it is there once */
-	if (key != OTHER_HITCHES) {
-		const struct part *root = sentence__root(lead);
-
-		sentence__pattern(&text, lead);
-		f.cause = root->cause;
-		f.text = text.s;
-		f.what = root->what;
-		f.who = lead->who;
-		f.where = root->where ?: lead->where;
-	}
-	fail(l, store__add_fingerprint(l->store, l->run, &f));
+		if (l->known[i] == h->fingerprint)
+			return h->fingerprint;
+	if (h->fingerprint != OTHER_HITCHES && l->n_known < LEDGER_FINGERPRINTS - 1)
+		f = (struct store_fingerprint){.key = h->fingerprint,
+			.cause = h->cause,
+			.text = h->text,
+			.what = h->what,
+			.who = h->who,
+			.where = h->where};
+	fail(l, store__add_fingerprint(l->store, l->run, &f)); /* of the others once more: it is there once */
 	if (l->n_known < LEDGER_FINGERPRINTS)
-		l->known[l->n_known++] = key;
-	str__free(&text);
-	return key;
+		l->known[l->n_known++] = f.key;
+	return f.key;
 }
 
-static int keep_worst(struct ledger *l, struct kind *k, const struct verdict *v, const char *trace)
+static int keep_worst(struct ledger *l, struct kind *k, const struct ledger_hitch *h)
 {
-	u64 dur = v->frame.end - v->frame.start;
+	u64 dur = h->end - h->start;
 
 	if (k->sentence && dur <= k->h.worst_ns)
 		return 0;
 	k->h.worst_ns = dur;
-	k->h.worst_frame = v->frame.number;
-	k->h.worst_ms = since_start_ms(l, v->frame.start);
+	k->h.worst_frame = h->number;
+	k->h.worst_ms = since_start_ms(l, h->start);
 	free(k->sentence);
 	free(k->trace);
-	k->sentence = strdup(v->sentence ?: "");
-	k->trace = trace ? strdup(trace) : NULL;
-	return k->sentence && (k->trace || !trace) ? 0 : -ENOMEM;
+	k->sentence = strdup(h->sentence ?: "");
+	k->trace = h->trace ? strdup(h->trace) : NULL;
+	return k->sentence && (k->trace || !h->trace) ? 0 : -ENOMEM;
+}
+
+int ledger__hitch(struct ledger *l, const struct ledger_hitch *h)
+{
+	struct kind *k = kind_of(l, known(l, h));
+
+	if (!k)
+		return fail(l, -ENOMEM);
+	k->h.count++;
+	k->h.excess_ns += (u64)max(h->excess_ns, (s64)0);
+	return keep_worst(l, k, h);
+}
+
+static int tell_hitch(struct ledger *l, const struct verdict *v, const struct part *lead, s64 excess, const char *trace)
+{
+	const struct part *root = lead ? sentence__root(lead) : NULL;
+	struct ledger_hitch h = {.fingerprint = OTHER_HITCHES,
+		.sentence = v->sentence,
+		.trace = trace,
+		.excess_ns = excess,
+		.start = v->frame.start,
+		.end = v->frame.end,
+		.number = v->frame.number};
+	struct str text = {0};
+	int err;
+
+	if (lead) {
+		sentence__pattern(&text, lead);
+		h.fingerprint = sentence__fingerprint(lead);
+		h.cause = root->cause;
+		h.text = text.s;
+		h.what = root->what;
+		h.who = lead->who;
+		h.where = root->where ?: lead->where;
+	}
+	err = ledger__hitch(l, &h);
+	str__free(&text);
+	return err;
 }
 
 static int add_hitch(struct ledger *l, const struct verdict *v, const char *trace)
 {
 	s64 excess = 0;
 	const struct part *lead = sentence__lead(v, &excess);
-	enum cause cause = lead ? sentence__root(lead)->cause : CAUSE_UNEXPLAINED;
-	struct kind *k = kind_of(l, known(l, lead));
 
-	if (!k)
-		return -ENOMEM;
 	l->block.slow++;
 	l->block.unsure += v->unsure;
 	l->block.over_budget_ns += v->frame.end - v->frame.start - v->budget_ns;
-	l->block.causes[cause].hitches++;
-	k->h.count++;
-	k->h.excess_ns += (u64)max(excess, (s64)0);
+	l->block.causes[lead ? sentence__root(lead)->cause : CAUSE_UNEXPLAINED].hitches++;
 	for (u32 i = 0; i < v->n_parts; i++)
 		l->block.causes[v->parts[i].cause].excess_ns += (u64)max(v->parts[i].excess_ns, (s64)0);
-	return keep_worst(l, k, v, trace);
+	return l->o.hitches_told ? 0 : tell_hitch(l, v, lead, excess, trace);
 }
 
 int ledger__verdict(

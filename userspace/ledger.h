@@ -18,10 +18,11 @@ struct ledger;
 #define LEDGER_FINGERPRINTS 1024u              /* told apart in a run; further ones are one kind, "other hitches" */
 
 struct ledger_options {
-	u64 block_ns; /* 0: LEDGER_BLOCK_NS */
-	u64 warm_ns;  /* 0: LEDGER_WARM_NS */
-	bool no_warm; /* frames outside of any named scene count from the first one on: the game ran before */
-	u64 start_ns; /* BOOTTIME at the run's start; 0: where its first frame begins */
+	u64 block_ns;      /* 0: LEDGER_BLOCK_NS */
+	u64 warm_ns;       /* 0: LEDGER_WARM_NS */
+	bool no_warm;      /* frames outside of any named scene count from the first one on: the game ran before */
+	bool hitches_told; /* kinds of hitches come by ledger__hitch, explained better than the stream can */
+	u64 start_ns;      /* BOOTTIME at the run's start; 0: where its first frame begins */
 };
 
 /* The run is added to the store at once. NULL when out of memory or the store failed (errno). */
@@ -30,6 +31,17 @@ struct ledger *ledger__new(struct store *s, const char *run, const struct store_
  * that has the frame; NULL. 0 or -errno. */
 int ledger__verdict(
 	struct ledger *l, const struct verdict *v, const struct model *m, const char *scene, const char *trace);
+/* A slow frame whose explanation comes later than its verdict: it counts in the block that is open then. Texts may be
+ * NULL, but for text. 0 or -errno. */
+struct ledger_hitch {
+	u64 fingerprint; /* 0: nothing is known of it */
+	enum cause cause;
+	const char *text, *what, *who, *where; /* as in store_fingerprint */
+	const char *sentence, *trace;
+	s64 excess_ns;
+	u64 start, end, number; /* of the frame */
+};
+int ledger__hitch(struct ledger *l, const struct ledger_hitch *h);
 /* Writes the open block if it is old enough: call it now and then with the time (BOOTTIME), and with ~0 before a
  * report. */
 int ledger__tend(struct ledger *l, u64 now_ns);

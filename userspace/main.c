@@ -12,6 +12,7 @@
 #include "log.h"
 #include "probe.h"
 #include "record.h"
+#include "soak.h"
 #include "symbolize_verb.h"
 
 static const struct {
@@ -24,6 +25,8 @@ static const struct {
 	{"export", verb__export, "RECORDING -o OUT                    write .pftrace, .json or .txt"},
 	{"info", verb__info, "RECORDING                           what is in it: game, clock, kinds, counts, losses"},
 	{"symbolize", verb__symbolize, "RECORDING --path DIR -o FILE        names from unstripped files, by build-id"},
+	{"soak", verb__soak, "[-p PID | -n NAME | -- CMD ARGS…]   hours of it: keep slow frames, sum up the run"},
+	{"mark", verb__mark, "-o DIR SCENE                        tell a running soak which scene the game shows"},
 	{"probe", verb__probe, "[-p PID | -n NAME | PATH]           what can be hooked, and what record would choose"},
 	{"doctor", verb__doctor, "                                    can this machine trace? and what to do if not"},
 };

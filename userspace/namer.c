@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,7 +15,8 @@
 #include "replay.h"
 #include "sentence.h"
 
-#define CHILD_NICE 10
+#define CHILD_NICE        10
+#define CHILD_CPU_SECONDS 30 /* for each segment */
 
 /* what the child sends: one of the two */
 struct message {
@@ -146,6 +148,14 @@ static void complete(struct namer *n, struct segment *s, int to)
 	send(&msg, to);
 }
 
+/* A file that a parser never comes to the end of ends the child, not the soak. */
+static void limit_time(u32 segments)
+{
+	struct rlimit seconds = {CHILD_CPU_SECONDS * segments, CHILD_CPU_SECONDS * segments};
+
+	setrlimit(RLIMIT_CPU, &seconds);
+}
+
 static void start_child(struct namer *n)
 {
 	int fds[2];
@@ -157,8 +167,8 @@ static void start_child(struct namer *n)
 	if (!n->child) {
 		close(fds[0]);
 		log_level = LOG_QUIET;
-		if (nice(CHILD_NICE)) {
-		}
+		setpriority(PRIO_PROCESS, 0, CHILD_NICE);
+		limit_time(n->n_working);
 		for (u32 i = 0; i < n->n_working; i++)
 			complete(n, &n->waiting[i], fds[1]);
 		_exit(0);
@@ -179,8 +189,12 @@ static void start_child(struct namer *n)
 /* The child is gone. What it did not say is done, it was not given to do. */
 static void end_child(struct namer *n)
 {
+	struct rusage used;
+
 	close(n->from_child);
-	waitpid(n->child, NULL, 0);
+	if (wait4(n->child, NULL, 0, &used) == n->child)
+		n->cpu_ns += (u64)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * NSEC_PER_SEC +
+			     (u64)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1000;
 	n->child = 0;
 	for (u32 i = 0; i < n->n_working; i++) {
 		struct segment *s = &n->waiting[i];

@@ -43,6 +43,7 @@ struct namer {
 	void *arg;
 	pid_t child;
 	int from_child;
+	u64 cpu_ns;    /* of the children so far */
 	u64 not_named; /* segments that found no room */
 };
 

@@ -8,12 +8,30 @@
 #include "options.h"
 #include "strings.h"
 
+static const struct option_row *first(const struct verb *v)
+{
+	const struct option_row *r = v->rows && v->rows->name ? v->rows : v->more;
+
+	return r && r->name ? r : NULL;
+}
+
+/* Its own rows, then those that it shares. */
+static const struct option_row *next(const struct verb *v, const struct option_row *r)
+{
+	if (r[1].name)
+		return r + 1;
+	for (const struct option_row *k = v->rows; k && k->name; k++)
+		if (k == r)
+			return v->more;
+	return NULL;
+}
+
 void options__help(const struct verb *v)
 {
 	printf("usage: redframe %s %s\n\n%s\n", v->name, v->synopsis, v->about);
 	if (v->rows && v->rows->name)
 		printf("\noptions:\n");
-	for (const struct option_row *r = v->rows; r && r->name; r++) {
+	for (const struct option_row *r = first(v); r; r = next(v, r)) {
 		char left[64], letter[8] = "    ";
 
 		if (r->letter)
@@ -28,7 +46,7 @@ void options__help(const struct verb *v)
 
 static const struct option_row *find(const struct verb *v, const char *arg, size_t len)
 {
-	for (const struct option_row *r = v->rows; r && r->name; r++) {
+	for (const struct option_row *r = first(v); r; r = next(v, r)) {
 		if (arg[0] == '-' && arg[1] == '-' && strlen(r->name) == len - 2 && !strncmp(arg + 2, r->name, len - 2))
 			return r;
 		if (len == 2 && arg[0] == '-' && r->letter && arg[1] == r->letter)

@@ -35,7 +35,8 @@ struct verb {
 	const char *synopsis; /* what follows the name */
 	const char *about;    /* one sentence */
 	const struct option_row *rows;
-	const char *examples; /* lines that run */
+	const char *examples;          /* lines that run */
+	const struct option_row *more; /* rows that it shares with another verb; NULL */
 };
 
 /* Fills *out and leaves positional arguments in argv[0 … *n - 1]; what follows "--" counts as positional, and *command

@@ -76,6 +76,20 @@ int output__open(const char *path, bool force)
 	return fd;
 }
 
+int output__make_dir(const char *path)
+{
+	bool made = !mkdir(path, 0755);
+	int fd, err = made || errno == EEXIST ? 0 : errno;
+
+	fd = err ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return refuse(path, err ?: errno, errstr(err ?: errno));
+	if (made)
+		give_to_caller(fd);
+	close(fd);
+	return 0;
+}
+
 int output__flush(struct output *o)
 {
 	size_t at = 0;

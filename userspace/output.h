@@ -11,6 +11,9 @@
  * emptied. The fd, or -errno after a message. */
 int output__open(const char *path, bool force);
 
+/* The directory, made where it is missing and then the caller's too. 0 or -errno after a message. */
+int output__make_dir(const char *path);
+
 /* Buffered writing to an fd that the caller owns; nothing is written after the first error. */
 struct output {
 	int fd;

@@ -25,6 +25,7 @@ struct record_options {
 	u64 stack; /* bytes copied of a stack */
 	u64 sample_hz;
 	bool quiet, verbose;
+	bool soak; /* it records for soak: SIGUSR1 is a wish, not the end */
 	/* as understood */
 	bool on[CLASS_COUNT];
 	enum alloc_mode alloc;
@@ -33,6 +34,12 @@ struct record_options {
 
 #define RECORD_STACK_BYTES (16u << 10)
 #define ALLOC_LARGE_BYTES  (64u << 10) /* with --alloc large, smaller ones are summed */
+
+/* What soak has in common with record: rows, defaults, and what is to be made of what was typed: 0 or -EINVAL with a
+ * message. */
+extern const struct option_row record_capture_rows[];
+void record_options__defaults(struct record_options *o);
+int record_options__check(struct record_options *o, char **argv, int n, int command);
 
 /* 0, 1 after --help, -EINVAL with a message. */
 int record_options__parse(struct record_options *o, int argc, char **argv);

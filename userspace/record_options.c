@@ -15,11 +15,6 @@
 	}
 
 static const struct option_row rows[] = {
-	ROW("pid", 'p', OPT_UINT, pid, "PID", "the game"),
-	ROW("name", 'n', OPT_TEXT, name, "NAME", "the game by its process, program or .exe name"),
-	ROW("wait", 0, OPT_FLAG, wait, NULL, "with -n: wait until it starts"),
-	ROW("newest", 0, OPT_FLAG, newest, NULL, "with -n: of several take the newest"),
-	ROW("children", 0, OPT_FLAG, children, NULL, "record the processes that it starts as well"),
 	ROW("output", 'o', OPT_TEXT, output, "FILE",
 		"default NAME-DATE-TIME.redframe; x.pftrace writes only the trace"),
 	ROW("force", 'f', OPT_FLAG, force, NULL, "overwrite FILE"),
@@ -27,6 +22,15 @@ static const struct option_row rows[] = {
 	ROW("no-symbols", 0, OPT_FLAG, no_symbols, NULL, "no names of functions in the recording: only build-ids"),
 	ROW("duration", 'd', OPT_SECONDS, seconds, "SECONDS", "stop after this time"),
 	ROW("frames", 0, OPT_UINT, frames, "N", "stop after N frames"),
+	{},
+};
+
+const struct option_row record_capture_rows[] = {
+	ROW("pid", 'p', OPT_UINT, pid, "PID", "the game"),
+	ROW("name", 'n', OPT_TEXT, name, "NAME", "the game by its process, program or .exe name"),
+	ROW("wait", 0, OPT_FLAG, wait, NULL, "with -n: wait until it starts"),
+	ROW("newest", 0, OPT_FLAG, newest, NULL, "with -n: of several take the newest"),
+	ROW("children", 0, OPT_FLAG, children, NULL, "record the processes that it starts as well"),
 	ROW("budget", 0, OPT_TEXT, budget, "MS|NNfps|auto", "what a frame may take; default auto"),
 	ROW("frame", 0, OPT_TEXT, frame, "SPEC",
 		"auto, none, vulkan, usdt:PROVIDER:NAME, uprobe:LIB:SYMBOL, uprobe:PATH+0xOFF"),
@@ -51,6 +55,7 @@ static const struct verb record = {
 	.about =
 		"Attaches to a running game, records until it ends, Ctrl-C or a limit, then says why frames were slow.",
 	.rows = rows,
+	.more = record_capture_rows,
 	.examples = "  redframe record -n doom -d 10\n"
 		    "  redframe record -p 4242 --budget 60fps --meta commit=1a2b3c\n"
 		    "  redframe record --frame uprobe:game:Renderer_Present -o hitch.redframe -- ./game --level 3\n",
@@ -166,10 +171,8 @@ static int check_meta(const struct record_options *o)
 	return 0;
 }
 
-int record_options__parse(struct record_options *o, int argc, char **argv)
+void record_options__defaults(struct record_options *o)
 {
-	int n, command, err;
-
 	*o = (struct record_options){
 		.frame = "auto",
 		.alloc_word = "large",
@@ -180,12 +183,13 @@ int record_options__parse(struct record_options *o, int argc, char **argv)
 	};
 	for (int i = 0; i < CLASS_COUNT; i++)
 		o->on[i] = true;
-	err = options__parse(&record, argc, argv, o, &n, &command);
-	if (err)
-		return err;
+}
+
+int record_options__check(struct record_options *o, char **argv, int n, int command)
+{
 	log_level = o->quiet ? LOG_QUIET : o->verbose ? LOG_VERBOSE : LOG_NORMAL;
 	if (command) {
-		log_err("record: '%s' is no option; a command to run comes after --", argv[0]);
+		log_err("'%s' is no option; a command to run comes after --", argv[0]);
 		return -EINVAL;
 	}
 	if (n > command)
@@ -207,4 +211,13 @@ int record_options__parse(struct record_options *o, int argc, char **argv)
 	}
 	o->on[CLASS_SAMPLE] &= o->sample_hz > 0;
 	return 0;
+}
+
+int record_options__parse(struct record_options *o, int argc, char **argv)
+{
+	int n, command, err;
+
+	record_options__defaults(o);
+	err = options__parse(&record, argc, argv, o, &n, &command);
+	return err ?: record_options__check(o, argv, n, command);
 }

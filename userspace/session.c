@@ -46,7 +46,7 @@ u64 session__stamp(struct session *s)
 
 /* ---- the game ---- */
 
-static int signals_as_fd(void)
+static int signals_as_fd(bool poke)
 {
 	sigset_t set;
 
@@ -54,16 +54,27 @@ static int signals_as_fd(void)
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGHUP);
+	if (poke)
+		sigaddset(&set, SIGUSR1);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-static bool interrupted(void *arg)
+bool session__interrupted(struct session *s)
 {
-	struct session *s = arg;
 	struct signalfd_siginfo si;
 
-	return read(s->signal_fd, &si, sizeof(si)) == sizeof(si);
+	while (read(s->signal_fd, &si, sizeof(si)) == sizeof(si)) {
+		if (si.ssi_signo != SIGUSR1)
+			return true;
+		s->poked = true;
+	}
+	return false;
+}
+
+static bool interrupted(void *arg)
+{
+	return session__interrupted(arg);
 }
 
 static int find_target(struct session *s, char *why, size_t size)
@@ -98,7 +109,7 @@ int session__find(struct session *s, const struct record_options *o)
 		.target = {.pidfd = -1},
 		.out = {.fd = -1},
 		.stacks = {.fd = -1}};
-	s->signal_fd = signals_as_fd();
+	s->signal_fd = signals_as_fd(o->soak);
 	err = find_target(s, why, sizeof(why));
 	if (!err)
 		return EXIT_OK;
@@ -223,7 +234,7 @@ int session__attach(struct session *s, int fd)
 	u64 ts;
 	int err;
 
-	err = recording__create(&s->out, fd, clock_boot_ns());
+	err = fd < 0 ? 0 : recording__create(&s->out, fd, clock_boot_ns());
 	if (err) {
 		log_err("--output: the recording cannot be written: %s", errstr(err));
 		return err == -ENOSPC || err == -EDQUOT ? EXIT_NOT_MEASURED : EXIT_USAGE;
@@ -306,11 +317,14 @@ static void every_second(struct session *s, u64 ts)
 	write_cost(s, ts);
 	images__refresh(&s->images, s->target.tgid);
 	session__find_heap(s);
+	startup__memory(&s->out, ts, s->target.tgid, s->images.mappings);
 	recording__flush(&s->out); /* what SIGKILL may take is at most this second */
 }
 
 static enum session_end limit_reached(const struct session *s, u64 ts)
 {
+	if (s->each_pass)
+		return s->each_pass(s->each_pass_arg, ts);
 	if (s->o->seconds && ts - s->start >= s->o->seconds * NSEC_PER_SEC)
 		return END_DURATION;
 	/* N frames lie between N + 1 marks */
@@ -389,7 +403,8 @@ int session__finish(struct session *s)
 	drain__pass(&s->drain); /* what is still in the ring */
 	write_cost(s, clock_boot_ns());
 	meta__clock(&s->out);
-	session__name_code(s);
+	if (!s->out.sink)
+		session__name_code(s);
 	err = s->out.error;
 	recording__finish(&s->out, !err);
 	return err;

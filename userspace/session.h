@@ -38,6 +38,11 @@ struct session {
 	u64 attach_ns;   /* what attaching took, without the search for probe sites */
 	enum session_end end;
 	int signal_fd;
+	bool poked; /* SIGUSR1 came: only with record_options.soak */
+	/* after each pass over the ring, with the time; another end than END_NOT_YET ends it. NULL: record's limits
+	 * hold */
+	enum session_end (*each_pass)(void *arg, u64 ts);
+	void *each_pass_arg;
 	u32 notes;
 	u64 cpu_before, cpu_ns; /* of redframe itself: when recording began, and spent while it ran */
 	u64 alone_since;        /* CMD has ended, and what it left behind may become the game; 0: no */
@@ -52,7 +57,10 @@ struct session {
 
 /* Finds the game (waiting for it if asked) or prepares CMD. enum exit_status; says what is wrong. */
 int session__find(struct session *s, const struct record_options *o);
-/* Loads and attaches, writing to fd (taken over), and lets CMD run. enum exit_status. */
+/* A signal came that ends it. */
+bool session__interrupted(struct session *s);
+/* Loads and attaches, writing to fd (taken over; -1: to the sinks in s->out and s->stacks), and lets CMD run. enum
+ * exit_status. */
 int session__attach(struct session *s, int fd);
 /* Until a limit, a signal or the end of the game. */
 void session__run(struct session *s);
@@ -63,6 +71,8 @@ void session__free(struct session *s);
 /* userspace/session_names.c: where copied stacks go; and at the end the call chains, and names for what is in them */
 void session__open_stacks(struct session *s);
 void session__name_code(struct session *s);
+/* The same for a recording of its own that holds a part of this one: 0 or -errno. */
+int session__name_segment(struct session *s, struct recording_writer *w, struct stacks *stacks);
 
 /* userspace/session_sites.c: the probes; each says what it could not do */
 void session__find_sites(struct session *s);

@@ -14,7 +14,7 @@
 
 void session__open_stacks(struct session *s)
 {
-	int err = s->o->stack ? stacks__open(&s->stacks, s->out.fd) : 0;
+	int err = s->o->stack && !s->stacks.sink ? stacks__open(&s->stacks, s->out.fd) : 0;
 
 	if (err)
 		session__note(s, 1, CLASS_META, "no call chains are recorded: %s", errstr(err));
@@ -85,4 +85,23 @@ void session__name_code(struct session *s)
 	if (!s->o->no_symbols)
 		name_addresses(s, dwfl, ts);
 	dwfl_end(dwfl);
+}
+
+int session__name_segment(struct session *s, struct recording_writer *w, struct stacks *stacks)
+{
+	struct symbolize_result named;
+	struct calls_result calls;
+	u64 ts = clock_boot_ns();
+	Dwfl *dwfl = modules__open(&s->images);
+	int err = dwfl ? 0 : -ENOMEM;
+
+	if (!err && stacks->n)
+		err = calls__write(w, stacks, dwfl, ts, &calls);
+	if (!err)
+		err = modules__write(w, dwfl, ts);
+	if (!err && !s->o->no_symbols)
+		err = symbolize__write(w, dwfl, ts, &named);
+	if (dwfl)
+		dwfl_end(dwfl);
+	return err;
 }

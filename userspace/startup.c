@@ -66,6 +66,55 @@ int meta__clock(struct recording_writer *w)
 	return recording__append(w, &e, sizeof(e));
 }
 
+/* The first line of a file, or the text behind `key` in it, up to the line's end; false: there is none. */
+static bool fact(const char *path, const char *key, char *out, size_t size)
+{
+	char *text = proc__read(path, 16384, NULL);
+	const char *at = text && key ? strstr(text, key) : text;
+
+	out[0] = 0;
+	if (at) {
+		at += key ? strlen(key) : 0;
+		at += strspn(at, " \t:");
+		snprintf(out, size, "%.*s", (int)strcspn(at, "\n"), at);
+	}
+	free(text);
+	return out[0];
+}
+
+/* "0x1002 0x73bf amdgpu": the PCI ids and the driver of each card, and of those whose driver has one its version */
+static void write_gpus(struct recording_writer *w, u64 ts)
+{
+	char path[128], vendor[32], device[32], driver[64], key[16];
+
+	for (int i = 0; i < 8; i++) {
+		snprintf(path, sizeof(path), "/sys/class/drm/card%d/device/vendor", i);
+		if (!fact(path, NULL, vendor, sizeof(vendor)))
+			continue;
+		snprintf(path, sizeof(path), "/sys/class/drm/card%d/device/device", i);
+		fact(path, NULL, device, sizeof(device));
+		snprintf(path, sizeof(path), "/sys/class/drm/card%d/device/uevent", i);
+		fact(path, "DRIVER=", driver, sizeof(driver));
+		snprintf(key, sizeof(key), "gpu.%d", i);
+		meta__info(w, ts, key, "%s %s %s", vendor, device, driver);
+	}
+	if (fact("/sys/module/nvidia/version", NULL, driver, sizeof(driver)))
+		meta__info(w, ts, "gpu.driver", "nvidia %s", driver);
+}
+
+static void write_hardware(struct recording_writer *w, u64 ts)
+{
+	char text[128];
+
+	if (fact("/proc/cpuinfo", "model name", text, sizeof(text)))
+		meta__info(w, ts, "cpu.model", "%s", text);
+	if (fact("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", NULL, text, sizeof(text)))
+		meta__info(w, ts, "cpu.governor", "%s", text);
+	if (fact("/proc/meminfo", "MemTotal:", text, sizeof(text)))
+		meta__info(w, ts, "memory.total", "%s", text);
+	write_gpus(w, ts);
+}
+
 int startup__machine(struct recording_writer *w, u64 ts)
 {
 	struct utsname u;
@@ -75,6 +124,7 @@ int startup__machine(struct recording_writer *w, u64 ts)
 	meta__info(w, ts, "kernel.release", "%s", u.release);
 	meta__info(w, ts, "kernel.version", "%s", u.version);
 	meta__info(w, ts, "kernel.machine", "%s", u.machine);
+	write_hardware(w, ts);
 	return meta__info(w, ts, "cpus", "%ld", sysconf(_SC_NPROCESSORS_CONF));
 }
 
@@ -242,6 +292,32 @@ int startup__game(struct recording_writer *w, u64 ts, const struct target *t)
 	if (t->own_pid_ns || t->own_mnt_ns)
 		meta__info(w, ts, "game.container", "%s", t->cgroup);
 	return meta__info(w, ts, "game.exe", "%s", t->exe);
+}
+
+/* "VmRSS:     1234 kB" of /proc/PID/status, in bytes */
+static u64 kilobytes(const char *status, const char *key)
+{
+	const char *line = strstr(status, key);
+	unsigned long long kb = 0;
+
+	return line && sscanf(line + strlen(key), "%llu", &kb) == 1 ? kb << 10 : 0;
+}
+
+int startup__memory(struct recording_writer *w, u64 ts, u32 tgid, int mappings)
+{
+	struct ev_memory e = {HDR(EV_MEMORY, ts, tgid), .mappings = (u64)mappings};
+	char path[64], *status;
+
+	snprintf(path, sizeof(path), "/proc/%u/status", tgid);
+	status = proc__read(path, 8192, NULL);
+	if (!status)
+		return 0; /* it ended */
+	e.hdr.words = sizeof(e) / 8;
+	e.rss = kilobytes(status, "\nVmRSS:");
+	e.heap = kilobytes(status, "\nRssAnon:");
+	e.mapped = kilobytes(status, "\nVmSize:");
+	free(status);
+	return recording__append(w, &e, sizeof(e));
 }
 
 int startup__maps(struct recording_writer *w, u64 ts, u32 tgid)

@@ -20,6 +20,9 @@ int startup__game(struct recording_writer *w, u64 ts, const struct target *t);
 int startup__maps(struct recording_writer *w, u64 ts, u32 tgid);
 int startup__sites(struct recording_writer *w, u64 ts, const struct site_list *l, int first);
 
+/* the game's memory now */
+int startup__memory(struct recording_writer *w, u64 ts, u32 tgid, int mappings);
+
 int meta__clock(struct recording_writer *w);
 int meta__info(struct recording_writer *w, u64 ts, const char *key, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));

@@ -420,9 +420,12 @@ static void test_a_game_that_crashes_leaves_its_last_seconds_and_the_next_one_co
 	struct told t;
 	struct engine_options o = options(&t);
 	struct game g = begin(&o);
+	u32 code;
 
 	frames(&g, 600);
-	assert_int_equal(engine__game_ended(g.e, true), 0);
+	PUT(&g, EXIT, exit, g.ts + 1000, GAME, .tgid = GAME, .code = 11);
+	assert_int_equal(engine__game_ended(g.e, false, &code), 0);
+	assert_int_equal(code, 11);
 	assert_int_equal(files_in(t.dir, false), 1);
 	assert_true(explain_file(segment_path(&t, 1), 0).frames >= 60);
 	g.ts += 10 * NSEC_PER_SEC;

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* soak on a game that really runs: what it keeps, what it counts, how it ends, and what it survives. */
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "live.h"
+#include "recording.h"
+
+/* ---- running ---- */
+
+static char dir[128], store[160];
+
+/* `redframe soak -o DIR --store DB ARGS…`; its words go to dir/NAME */
+static pid_t soak(struct live *l, const char *name, ...)
+{
+	char *argv[40] = {(char *)live__program(), "soak", "-o", dir, "--store", store};
+	va_list ap;
+	int n = 6;
+
+	va_start(ap, name);
+	while ((argv[n] = va_arg(ap, char *)))
+		assert_true(++n < 39);
+	va_end(ap);
+	return live__spawn(l, name, argv);
+}
+
+static void begin(struct live *l)
+{
+	live__init(l);
+	snprintf(dir, sizeof(dir), "%s/kept", l->dir);
+	snprintf(store, sizeof(store), "%s/runs.db", l->dir);
+}
+
+static void end(struct live *l)
+{
+	char *rm[] = {"rm", "-rf", dir, NULL};
+	int status;
+
+	free(live__output(l, &status, rm));
+	live__free(l);
+}
+
+static int ended(struct live *l, pid_t pid, const char *name)
+{
+	int status = live__wait(pid);
+
+	if (!WIFEXITED(status))
+		fail_msg("soak was killed by %d: %s", WTERMSIG(status), live__read(l, name));
+	return WEXITSTATUS(status);
+}
+
+static void said(struct live *l, const char *name, const char *words)
+{
+	char *text = live__read(l, name);
+
+	if (!strstr(text, words))
+		fail_msg("'%s' is missing in: %s", words, text);
+	free(text);
+}
+
+/* a number from the store */
+static long long ask(const char *sql)
+{
+	sqlite3_stmt *q = NULL;
+	sqlite3 *db = NULL;
+	long long n = -1;
+
+	assert_int_equal(sqlite3_open_v2(store, &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
+	sqlite3_busy_timeout(db, 5000);
+	if (sqlite3_prepare_v2(db, sql, -1, &q, NULL) != SQLITE_OK)
+		fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+	if (sqlite3_step(q) == SQLITE_ROW)
+		n = sqlite3_column_int64(q, 0);
+	sqlite3_finalize(q);
+	sqlite3_close(db);
+	return n;
+}
+
+/* the n-th kept recording in order of time; false: there are fewer */
+static bool kept(int n, char path[PATH_MAX])
+{
+	struct dirent **list;
+	int found = scandir(dir, &list, NULL, alphasort), seen = 0;
+	bool is = false;
+
+	for (int i = 0; i < found; i++) {
+		if (strstr(list[i]->d_name, ".redframe") && seen++ == n) {
+			snprintf(path, PATH_MAX, "%s/%s", dir, list[i]->d_name);
+			is = true;
+		}
+		free(list[i]);
+	}
+	if (found >= 0)
+		free(list);
+	return is;
+}
+
+static void await_kept(int n, char path[PATH_MAX])
+{
+	for (int i = 0; i < 3000 && !kept(n, path); i++)
+		usleep(10000);
+	assert_true(kept(n, path));
+}
+
+static char *explain(struct live *l, const char *path)
+{
+	char *argv[] = {(char *)live__program(), "explain", (char *)path, NULL};
+	int status;
+	char *text = live__output(l, &status, argv);
+
+	assert_int_equal(WEXITSTATUS(status), 0);
+	return text;
+}
+
+/* whether the explanation of any kept recording has these words */
+static bool any_says(struct live *l, const char *words)
+{
+	char path[PATH_MAX], *text;
+	bool found = false;
+
+	for (int n = 0; kept(n, path) && !found; n++) {
+		text = explain(l, path);
+		found = strstr(text, words);
+		free(text);
+	}
+	return found;
+}
+
+/* A ticker of a name that nobody else's has. */
+static const char *ticker(struct live *l, const char *arg)
+{
+	static char path[160];
+	char *argv[] = {path, (char *)arg, NULL};
+
+	snprintf(path, sizeof(path), "%s/t%d", l->dir, getpid());
+	if (symlink(live__target_path("ticker"), path))
+		assert_int_equal(errno, EEXIST);
+	live__start_program(l, argv);
+	assert_true(live__await(l, "truth", "ready\n", l->target));
+	return strrchr(path, '/') + 1;
+}
+
+static char *game_path(void)
+{
+	return LIVE_BUILD "/examples/hitches";
+}
+
+#define GAME game_path(), "--quiet", "--hitch", "read", "--ms", "80", "--every", "40"
+
+/* ---- what is kept and counted ---- */
+
+static void test_slow_frames_are_kept_explained_and_every_frame_counts(void **state)
+{
+	struct live l;
+	pid_t pid;
+
+	begin(&l);
+	pid = soak(&l, "said", "--budget", "60", "--before", "0.2", "--meta", "commit=1a2b", "--", GAME, "--rounds",
+		"3", NULL);
+	assert_int_equal(ended(&l, pid, "said"), 0);
+	assert_true(any_says(&l, "reading"));
+	assert_true(any_says(&l, ".c:")); /* named, with its line */
+	assert_true(ask("select sum(frames) from blocks") >= 120);
+	assert_int_equal(
+		ask("select sum(frames) from blocks"), ask("select value from counters where name = 'frames'"));
+	assert_int_equal(ask("select value from counters where name = 'marks'"),
+		ask("select value from counters where name = 'frames'") + 1);
+	assert_true(ask("select sum(hitches) from hitches where sentence like '%reading%from disk%'") >= 2);
+	assert_int_equal(ask("select count(*) from run_meta where name = 'meta.commit' and value = '1a2b'"), 1);
+	assert_true(ask("select count(*) from memory where rss > 1000000 and mappings > 5") >= 1);
+	assert_int_equal(ask("select status from run_ends"), 0);
+	end(&l);
+}
+
+static void test_a_limit_that_is_crossed_ends_in_4(void **state)
+{
+	struct live l;
+	pid_t pid;
+
+	begin(&l);
+	pid = soak(&l, "said", "--fail", "frame=60", "--", GAME, "--rounds", "1", NULL);
+	assert_int_equal(ended(&l, pid, "said"), 4);
+	said(&l, "said", "limit crossed: frame=60");
+	assert_int_equal(ask("select failed from checks where name = 'frame'"), 1);
+	assert_int_equal(ask("select status from run_ends"), 4);
+	end(&l);
+}
+
+static void test_a_game_without_frames_is_not_measured(void **state)
+{
+	struct live l;
+	pid_t pid;
+
+	begin(&l);
+	pid = soak(&l, "said", "-d", "1", "--", "/bin/sleep", "20", NULL);
+	assert_int_equal(ended(&l, pid, "said"), 5);
+	said(&l, "said", "not measured: no frames were seen");
+	assert_int_equal(ask("select status from run_ends where reason like 'no frames%'"), 5);
+	end(&l);
+}
+
+/* ---- while it runs ---- */
+
+static void test_signals_marks_and_a_scene_file_are_heard(void **state)
+{
+	char *marks[] = {(char *)live__program(), "mark", "-o", dir, "harbour \033[31m\xff", NULL};
+	char file[160];
+	struct live l;
+	pid_t pid;
+	int status;
+	FILE *f;
+
+	begin(&l);
+	snprintf(file, sizeof(file), "%s/scene", l.dir);
+	pid = soak(&l, "said", "-d", "100", "--scene-file", file, "-n", ticker(&l, NULL), NULL);
+	assert_true(live__await(&l, "said", "soaking t", pid));
+	usleep(300000);
+	free(live__output(&l, &status, marks));
+	assert_int_equal(status, 0);
+	usleep(300000);
+	f = fopen(file, "w");
+	fputs("castle\nnot this\n", f);
+	fclose(f);
+	usleep(400000);
+	assert_int_equal(kill(pid, SIGUSR1), 0);
+	assert_true(live__await(&l, "said", "so far", pid));
+	kill(pid, SIGTERM);
+	assert_int_equal(ended(&l, pid, "said"), 5); /* shorter than asked */
+	said(&l, "said", "not measured: it ran for");
+	assert_true(ask("select sum(frames) from blocks where scene like 'harbour%'") > 5);
+	assert_true(ask("select sum(frames) from blocks where scene = 'castle'") > 5);
+	assert_int_equal(ask("select count(*) from blocks where scene like 'not%'"), 0);
+	free(live__output(&l, &status, marks)); /* nobody listens any more */
+	assert_int_equal(WEXITSTATUS(status), 3);
+	live__end_target(&l);
+	end(&l);
+}
+
+static void test_a_game_that_crashes_is_followed_into_its_next_life(void **state)
+{
+	char path[PATH_MAX], *text;
+	struct live l;
+	pid_t pid;
+
+	begin(&l);
+	pid = soak(&l, "said", "-n", ticker(&l, "crash"), NULL);
+	assert_true(live__await(&l, "said", "soaking t", pid));
+	usleep(300000);
+	assert_int_equal(write(l.go, "g", 1), 1);
+	live__end_target(&l);
+	assert_true(live__await(&l, "said", "ended by signal 11", pid));
+	ticker(&l, NULL);
+	assert_true(live__await(&l, "said", "the game runs again", pid));
+	usleep(300000);
+	kill(pid, SIGTERM);
+	assert_int_equal(ended(&l, pid, "said"), 0);
+	await_kept(0, path); /* the last seconds */
+	text = explain(&l, path);
+	assert_non_null(strstr(text, "pid "));
+	free(text);
+	assert_int_equal(ask("select value from counters where name = 'games.crashed'"), 1);
+	assert_true(ask("select sum(frames) from blocks") > 40);
+	assert_int_equal(ask("select count(*) from notes where note like '%runs again%'"), 1);
+	live__end_target(&l);
+	end(&l);
+}
+
+static void test_killed_it_leaves_what_was_kept_and_a_store_that_is_whole(void **state)
+{
+	char path[PATH_MAX], *text;
+	struct live l;
+	pid_t pid;
+
+	begin(&l);
+	pid = soak(&l, "said", "--budget", "60", "--before", "0.2", "--", GAME, "--rounds", "4", NULL);
+	await_kept(0, path);
+	usleep(1200000);
+	kill(pid, SIGKILL);
+	live__wait(pid);
+	text = explain(&l, path);
+	assert_non_null(strstr(text, "reading"));
+	free(text);
+	assert_int_equal(ask("select count(*) from pragma_integrity_check where integrity_check = 'ok'"), 1);
+	assert_int_equal(ask("select count(*) from runs"), 1);
+	assert_int_equal(ask("select count(*) from run_ends"), 0);
+	end(&l);
+}
+
+static void test_two_at_once_share_a_store(void **state)
+{
+	const char *name;
+	pid_t one, two;
+	struct live l;
+
+	begin(&l);
+	name = ticker(&l, NULL);
+	one = soak(&l, "said", "-d", "1.5", "-n", name, NULL);
+	dir[strlen(dir) - 1] = '2';
+	two = soak(&l, "said2", "-d", "1.5", "-n", name, NULL);
+	assert_int_equal(ended(&l, one, "said"), 0);
+	assert_int_equal(ended(&l, two, "said2"), 0);
+	assert_int_equal(ask("select count(*) from runs"), 2);
+	assert_int_equal(ask("select count(*) from run_ends where status = 0"), 2);
+	live__end_target(&l);
+	end(&l);
+}
+
+static void test_a_recording_is_replayed_as_if_it_were_live(void **state)
+{
+	char *record[] = {(char *)live__program(), "record", "-q", "--budget", "60", "--no-trace", "-o", NULL, "--",
+		GAME, "--rounds", "2", NULL};
+	struct live l;
+	pid_t pid;
+
+	begin(&l);
+	record[7] = l.recording;
+	assert_int_equal(WEXITSTATUS(live__wait(live__spawn(&l, "recorded", record))), 0);
+	pid = soak(&l, "said", "--budget", "60", "--replay", l.recording, NULL);
+	assert_int_equal(ended(&l, pid, "said"), 0);
+	assert_true(any_says(&l, "reading"));
+	assert_true(any_says(&l, ".c:"));
+	assert_true(ask("select sum(frames) from blocks") >= 80);
+	end(&l);
+}
+
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(test_slow_frames_are_kept_explained_and_every_frame_counts),
+	cmocka_unit_test(test_a_limit_that_is_crossed_ends_in_4),
+	cmocka_unit_test(test_a_game_without_frames_is_not_measured),
+	cmocka_unit_test(test_signals_marks_and_a_scene_file_are_heard),
+	cmocka_unit_test(test_a_game_that_crashes_is_followed_into_its_next_life),
+	cmocka_unit_test(test_killed_it_leaves_what_was_kept_and_a_store_that_is_whole),
+	cmocka_unit_test(test_two_at_once_share_a_store),
+	cmocka_unit_test(test_a_recording_is_replayed_as_if_it_were_live),
+};
+
+LIVE_MAIN(tests)
