@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include "allocators.h"
 #include "frame_source.h"
@@ -13,6 +14,9 @@
 #include "probe.h"
 #include "process.h"
 #include "strings.h"
+
+#define TRIALS_SECONDS 6  /* in which processes are tried out */
+#define CHOICE_COLUMN  47 /* below what it may present through */
 
 /* "libc.so.6" of the first of the allocator's sites */
 static void allocator_of(struct objects *o, char *out, size_t size)
@@ -30,6 +34,30 @@ static void allocator_of(struct objects *o, char *out, size_t size)
 	sites__free(&l);
 }
 
+/* Which of them record would take: each that is not the only one is counted for a moment. */
+static void put_choice(struct objects *o, bool in_time)
+{
+	char why[1024] = "", safe[1600];
+	struct frame_choice c;
+
+	printf("%*s", CHOICE_COLUMN, "");
+	if (!in_time) {
+		printf("not tried, as there are so many: redframe probe -p PID does\n");
+		return;
+	}
+	if (frame_source__auto(&c, o, why, sizeof(why))) {
+		printf("it has ended\n");
+		return;
+	}
+	term__escape(safe, sizeof(safe), c.chosen < 0 ? "nothing" : c.v[c.chosen].source_text,
+		strlen(c.chosen < 0 ? "nothing" : c.v[c.chosen].source_text));
+	printf("record takes %s: ", safe);
+	why__add(c.reason, sizeof(c.reason), "%s", why);
+	term__escape(safe, sizeof(safe), c.reason, strlen(c.reason));
+	printf("%s\n", safe);
+	frame_choice__free(&c);
+}
+
 static void put_row(const struct target *t, const char *frames, const char *allocator)
 {
 	const char *container = t->own_pid_ns ? "pids+files" : t->own_mnt_ns ? "files" : "no";
@@ -44,7 +72,7 @@ static void put_row(const struct target *t, const char *frames, const char *allo
 }
 
 /* whether it looks like a game */
-static bool look_at(u32 tgid, bool first)
+static bool look_at(u32 tgid, bool first, bool in_time)
 {
 	char frames[1024], allocator[128], why[512];
 	struct objects o;
@@ -61,6 +89,7 @@ static bool look_at(u32 tgid, bool first)
 		if (is) {
 			allocator_of(&o, allocator, sizeof(allocator));
 			put_row(&t, frames, allocator);
+			put_choice(&o, in_time);
 		}
 		objects__free(&o);
 	}
@@ -71,6 +100,7 @@ static bool look_at(u32 tgid, bool first)
 int probe__list(void)
 {
 	DIR *dir = opendir("/proc");
+	time_t until = time(NULL) + TRIALS_SECONDS;
 	struct dirent *d;
 	int n = 0;
 
@@ -80,7 +110,7 @@ int probe__list(void)
 	}
 	while ((d = readdir(dir)))
 		if (isdigit((unsigned char)d->d_name[0]))
-			n += look_at((u32)strtoul(d->d_name, NULL, 10), n == 0);
+			n += look_at((u32)strtoul(d->d_name, NULL, 10), n == 0, time(NULL) <= until);
 	closedir(dir);
 	if (!n)
 		printf("no process looks like a game: none%s maps Vulkan, EGL, GLX or SDL, or has redframe's markers\n",

@@ -320,6 +320,58 @@ static void test_sixty_five_thousand_sections_over_each_other_take_no_time(void 
 	assert_true(seconds() - start < 5);
 }
 
+/* Names that run into each other and into the table that refers to them, and tables that lead to one another in a ring.
+ */
+static void test_tables_in_a_ring_and_strings_without_an_end_are_survived(void **state)
+{
+	enum { SYMBOLS = 4096 };
+	struct {
+		Elf64_Ehdr h;
+		Elf64_Phdr p;
+		Elf64_Shdr s[4];
+		Elf64_Sym sym[SYMBOLS];
+	} *f = calloc(1, sizeof(*f));
+	double start = seconds();
+	u32 all = sizeof(*f);
+	int fd;
+
+	assert_non_null(f);
+	f->h = (Elf64_Ehdr){.e_ident = ELFMAG,
+		.e_type = ET_DYN,
+		.e_machine = EM_X86_64,
+		.e_phoff = sizeof(f->h),
+		.e_phentsize = sizeof(f->p),
+		.e_phnum = 1,
+		.e_shoff = sizeof(f->h) + sizeof(f->p),
+		.e_shentsize = sizeof(f->s[0]),
+		.e_shnum = 4,
+		.e_shstrndx = 3};
+	f->h.e_ident[EI_CLASS] = ELFCLASS64;
+	f->h.e_ident[EI_DATA] = ELFDATA2LSB;
+	f->p = (Elf64_Phdr){.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_filesz = all, .p_memsz = all};
+	/* 1 -> 2 -> 3 -> 1, each over the whole file, and the names of the sections in one of them */
+	for (u32 i = 1; i < 4; i++)
+		f->s[i] = (Elf64_Shdr){.sh_name = all - i,
+			.sh_type = i == 1   ? SHT_DYNSYM
+				   : i == 2 ? SHT_SYMTAB
+					    : SHT_STRTAB,
+			.sh_link = i % 3 + 1,
+			.sh_size = all,
+			.sh_entsize = sizeof(Elf64_Sym)};
+	for (u32 i = 0; i < SYMBOLS; i++)
+		f->sym[i] = (Elf64_Sym){.st_name = all - 1 - i % 64,
+			.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+			.st_shndx = 0xfefe,
+			.st_value = 0x4141414141ULL % all,
+			.st_size = 0xffffffff};
+	memset((u8 *)f + all - 64, 'A', 64);
+	fd = as_file((const u8 *)f, all);
+	ask_everything(fd);
+	close(fd);
+	free(f);
+	assert_true(seconds() - start < 5);
+}
+
 /* a file of 1 TiB that is nearly all hole, and one table that claims all of it */
 static void test_huge_symbol_table_is_cut_at_the_limit(void **state)
 {
@@ -362,6 +414,7 @@ int main(void)
 		cmocka_unit_test(test_file_cut_anywhere_is_survived),
 		cmocka_unit_test(test_damaged_headers_are_survived),
 		cmocka_unit_test(test_sixty_five_thousand_sections_over_each_other_take_no_time),
+		cmocka_unit_test(test_tables_in_a_ring_and_strings_without_an_end_are_survived),
 		cmocka_unit_test(test_huge_symbol_table_is_cut_at_the_limit),
 	};
 
