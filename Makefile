@@ -203,7 +203,7 @@ fuzz: $(FUZZ:%=$(O)/fuzz/%)
 		-artifact_prefix=$$f- $$f.corpus || exit 1; done
 
 # ---- elsewhere ----
-bench: all $(O)/bench/workload $(O)/bench/limits
+bench: all $(O)/bench/workload $(O)/bench/limits $(O)/live/targets/marks
 	@bench/run $(O) README.md
 bench-symbols: all $(O)/bench/addresses
 	@bench/symbols $(O)

@@ -103,7 +103,7 @@ static u64 files_now(struct scout *s)
 {
 	u64 now = now_ms(), code = code_size(s->want.tgid);
 
-	if (code && code == s->code && now < s->closer)
+	if (code == s->code && now < s->closer)
 		return s->seen;
 	s->code = code;
 	s->closer = now + LOOK_CLOSER_MS;
