@@ -80,6 +80,7 @@ enum fault_flags {
 	FAULT_EXEC = 4,
 	FAULT_KERNEL = 8,   /* the kernel touched the page for a system call */
 	FAULT_PRESENT = 16, /* the page was there: a protection fault, such as copy on write */
+	FAULT_HUGE = 32,    /* it brought in 2 MiB at once */
 };
 
 #define IRQ_TIMER (~0U) /* IRQ.irq of the CPU's own timer */

@@ -8,6 +8,24 @@
 #define PF_WRITE 2
 #define PF_INSTR 16
 
+#define HUGE_PAGES 512  /* 2 MiB of 4 KiB */
+#define SLACK      64   /* what other threads may take from the counters meanwhile, and what these do not yet show */
+#define HUGE_NS    8000 /* no less is needed to clear 2 MiB */
+
+/* Pages of the game's memory. What one fault adds at once is seen at once if it is more than a batch of the counters:
+ * twice the number of CPUs, at least 32. */
+static __always_inline s64 resident(struct task_struct *task)
+{
+	struct mm_struct___before_6_2 *old = (void *)task->mm;
+	struct mm_struct *mm = task->mm;
+
+	if (!mm)
+		return 0;
+	if (bpf_core_type_exists(struct mm_rss_stat))
+		return old->rss_stat.count[0].counter + old->rss_stat.count[1].counter + old->rss_stat.count[3].counter;
+	return mm->rss_stat[0].count + mm->rss_stat[1].count + mm->rss_stat[3].count;
+}
+
 static __always_inline int begin(unsigned long addr, struct pt_regs *regs, unsigned long error, u64 flags)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -24,6 +42,7 @@ static __always_inline int begin(unsigned long addr, struct pt_regs *regs, unsig
 	st->fault_ip = REGS_IP(regs);
 	st->fault_flags = flags | (error & PF_PROT ? FAULT_PRESENT : 0) | (error & PF_WRITE ? FAULT_WRITE : 0) |
 			  (error & PF_INSTR ? FAULT_EXEC : 0);
+	st->fault_pages = resident(task);
 	st->fault_ts = now();
 	return 0;
 }
@@ -57,6 +76,8 @@ static __always_inline int end(u64 addr, u64 major)
 	at = st->fault_addr;
 	ip = st->fault_ip;
 	flags = st->fault_flags;
+	if (ts - begun >= HUGE_NS && resident(task) - st->fault_pages >= HUGE_PAGES - SLACK)
+		flags |= FAULT_HUGE;
 	/* its reads fault themselves, past the end of the stack: begin() sees that, and no end follows */
 	stack__tell(ts, major || ts - begun >= opt.stack_wait_ns, STACK_FAULT);
 	st->fault_ts = 0;

@@ -100,8 +100,23 @@ struct task_io_accounting {
 	u64 read_bytes;
 };
 
+struct percpu_counter {
+	s64 count; /* what its CPUs have not yet added is missing: less than a batch each */
+};
+
 struct mm_struct {
 	unsigned long brk;
+	struct percpu_counter rss_stat[4]; /* MM_FILEPAGES, ANONPAGES, SWAPENTS, SHMEMPAGES */
+};
+
+/* v6.2 f1a7941243c1: rss_stat became per-CPU counters */
+struct mm_rss_stat {
+	struct {
+		long counter;
+	} count[4];
+};
+struct mm_struct___before_6_2 {
+	struct mm_rss_stat rss_stat;
 };
 
 struct thread_info {

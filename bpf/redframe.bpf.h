@@ -31,6 +31,7 @@ struct thread_state {
 	u64 fault_addr;
 	u64 fault_ip;
 	u64 fault_flags;
+	s64 fault_pages; /* that were resident then */
 	u64 reclaim_ts;
 	u64 lock_words;  /* futex: what the word, and the word at +4, held when the wait began */
 	u64 lock_owners; /* futex: the words at +8 and +16 */

@@ -9,6 +9,7 @@
 #define ROOT_CHILDREN 1024u   /* things of the frame itself that are told apart; then by cause only */
 #define MIXED         (~0ULL) /* what: the things that are not told apart any more */
 #define PAGE          4096u
+#define HUGE_PAGE     (2u << 20)
 
 void tally__add(struct tally *t, u64 id, u64 n)
 {
@@ -181,7 +182,8 @@ static u32 other_thread(const struct tree *tree, const struct piece *p, u32 self
 
 static void add_fault(struct node *n, const struct span *s)
 {
-	n->bytes += PAGE;
+	n->bytes += s->flags & FAULT_HUGE ? HUGE_PAGE : PAGE;
+	n->huge += !!(s->flags & FAULT_HUGE);
 	if (s->flags & FAULT_MAJOR)
 		n->major++;
 	else

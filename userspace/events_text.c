@@ -18,7 +18,7 @@ static const struct word switch_flag_words[] = {{SWITCH_PREEMPT, "PREEMPT"}, {SW
 static const struct word wake_flag_words[] = {
 	{WAKE_HARDIRQ, "HARDIRQ"}, {WAKE_SOFTIRQ, "SOFTIRQ"}, {WAKE_NEW, "NEW"}, {0, NULL}};
 static const struct word fault_flag_words[] = {{FAULT_MAJOR, "MAJOR"}, {FAULT_WRITE, "WRITE"}, {FAULT_EXEC, "EXEC"},
-	{FAULT_KERNEL, "KERNEL"}, {FAULT_PRESENT, "PRESENT"}, {0, NULL}};
+	{FAULT_KERNEL, "KERNEL"}, {FAULT_PRESENT, "PRESENT"}, {FAULT_HUGE, "HUGE"}, {0, NULL}};
 /* include/linux/sched.h: __state and exit_state; the letters of ps */
 static const struct word state_words[] = {{0x01, "S"}, {0x02, "D"}, {0x04, "T"}, {0x08, "t"}, {0x10, "X"}, {0x20, "Z"},
 	{0x40, "P"}, {0x80, "dead"}, {0x100, "wakekill"}, {0x200, "waking"}, {0x400, "noload"}, {0x800, "new"},

@@ -38,6 +38,7 @@ struct part {
 	bool where_cut;             /* it goes on beyond the last of them */
 	u32 who_others;             /* further threads that did the same part of it */
 	u32 copied;                 /* faults that copied a page on write */
+	u32 huge;                   /* faults that brought in 2 MiB at once */
 	u64 blocked_ns;             /* of ns: off the CPU; of reads and faults the device's share */
 	u64 from, to;               /* file offsets, from < to; both 0: does not apply */
 	u64 latency_ns;             /* cpu_wait: wakeup latency, while no other thread had the CPU */

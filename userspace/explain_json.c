@@ -146,6 +146,7 @@ static void add_part(struct str *s, const struct part *p, const struct model *m)
 	maybe_u64(s, "major_faults", p->major);
 	maybe_u64(s, "minor_faults", p->minor);
 	maybe_u64(s, "copied_pages", p->copied);
+	maybe_u64(s, "huge_faults", p->huge);
 	maybe_u64(s, "samples", p->samples);
 	maybe_ms(s, "off_cpu_ms", p->blocked_ns);
 	maybe_ms(s, "latency_ms", p->latency_ns);

@@ -63,6 +63,8 @@ static void add_figures(struct str *s, const struct part *p)
 		str__fmt(s, "  %u major", p->major);
 	if (p->copied)
 		str__fmt(s, "  %u copied", p->copied);
+	if (p->huge)
+		str__fmt(s, "  %u huge", p->huge);
 	if (p->cause == CAUSE_FILE_READ || p->cause == CAUSE_PAGE_FAULT)
 		if (p->blocked_ns)
 			str__fmt(s, "  device %s", fmt__ns(a, sizeof(a), p->blocked_ns));

@@ -66,6 +66,8 @@ static void say_fault(struct str *s, const struct part *p, enum form f, bool wit
 		str__fmt(s, " on %s", p->what);
 	if (with_figures && p->major)
 		str__fmt(s, " (%u from disk)", p->major);
+	else if (with_figures && p->huge)
+		str__fmt(s, " (%u of 2 MiB)", p->huge);
 	else if (with_figures && p->copied)
 		str__fmt(s, " (%u copied a page)", p->copied);
 	if (p->who)

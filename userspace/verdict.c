@@ -32,6 +32,7 @@ static void merge_into(struct part *to, const struct node *n)
 	to->major += n->major;
 	to->minor += n->minor;
 	to->copied += n->copied;
+	to->huge += n->huge;
 	to->samples += n->samples;
 	to->blocked_ns += n->blocked_ns;
 	to->latency_ns += n->latency_ns;

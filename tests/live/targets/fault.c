@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* fault DIR: touches pages that are not there. Lines: fault ADDRESS WORD BEGIN END, where WORD is what the fault must
- * be: write read cow kernel exec major; the times (BOOTTIME) enclose the touch. region START END: nothing else faults
- * there. */
+/* fault DIR HUGE: touches pages that are not there. Lines: fault ADDRESS WORD BEGIN END, where WORD is what the fault
+ * must be: write read cow kernel exec major huge (HUGE of them); the times (BOOTTIME) enclose the touch. region START
+ * END: nothing else faults there. */
 #include <sys/mman.h>
 #include "target.h"
 
 #define PAGE  4096L
 #define FRESH 500
 #define MAX   1000
+#define HUGE  (2L << 20)
 
 struct touch {
 	char *addr;
@@ -122,17 +123,41 @@ static int code_file(const char *dir)
 	return fd;
 }
 
+/* Each first touch of 2 MiB brings all of it; beside it, as much that may not. */
+static void huge_pages(char *p, int count)
+{
+	for (int i = 0; i < count; i++)
+		write_to(p + i * HUGE + 12345, "huge");
+	for (int i = 0; i < count; i++)
+		*(volatile char *)(p + i * HUGE + HUGE - 1) = 2; /* no fault any more */
+}
+
+static char *huge_region(int count)
+{
+	char *p = mmap(NULL, (count + 1) * HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	MUST(p != MAP_FAILED);
+	p += -(unsigned long)p % HUGE;
+	MUST(!madvise(p, count * HUGE, MADV_HUGEPAGE));
+	regions[n_regions].start = p;
+	regions[n_regions++].end = p + count * HUGE;
+	return p;
+}
+
 int main(int argc, char **argv)
 {
-	char *fresh, *shared, *kernel;
+	char *fresh, *shared, *kernel, *huge;
+	int n_huge;
 	int fd;
 
-	MUST(argc == 2);
+	MUST(argc == 3);
+	n_huge = atoi(argv[2]);
 	fd = code_file(argv[1]);
 	memset(touches, 1, sizeof(touches)); /* their own pages are there */
 	fresh = region(FRESH, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	shared = region(100, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	kernel = region(20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	huge = n_huge ? huge_region(n_huge) : NULL;
 	target_ready();
 	for (int i = 0; i < FRESH; i++)
 		write_to(fresh + i * PAGE + i % PAGE, "write");
@@ -146,6 +171,7 @@ int main(int argc, char **argv)
 		kernel_writes(fd, kernel + i * PAGE);
 	cold_pages(fd);
 	run_code(fd);
+	huge_pages(huge, n_huge);
 	for (int i = 0; i < n_regions; i++)
 		printf("region %p %p\n", (void *)regions[i].start, (void *)regions[i].end);
 	for (int i = 0; i < n; i++)
