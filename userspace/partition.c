@@ -43,6 +43,8 @@ static int by_start(const void *a, const void *b)
 
 static int gather(struct partition *p, const struct line *l, u64 start, u64 end)
 {
+	u64 longest = l ? line__longest(l) : 0;
+
 	p->n_spans = 0;
 	for (u32 i = l ? fifo__after(&l->spans, start) : 0; l && i < l->spans.n; i++) {
 		const struct span *s = fifo__at(&l->spans, i);
@@ -50,6 +52,8 @@ static int gather(struct partition *p, const struct line *l, u64 start, u64 end)
 
 		if (err)
 			return err;
+		if (s->end >= end && s->end - end >= longest)
+			break; /* whatever ends later began later than end */
 	}
 	if (p->n_spans > 1)
 		qsort(p->spans, p->n_spans, sizeof(*p->spans), by_start);

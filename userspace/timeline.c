@@ -176,6 +176,17 @@ static u64 fault_start(const struct line *l, const struct span *s)
 	return s->start > last->end && s->start - last->end < FAULT_GAP_NS ? last->end : s->start;
 }
 
+/* Two terms: what was pushed before the latter began may be forgotten once the horizon has passed that. */
+static void note_length(const struct timeline *t, struct line *l, u64 ns)
+{
+	if (t->horizon >= l->longest_since) {
+		l->longest_before = l->longest;
+		l->longest = 0;
+		l->longest_since = t->now;
+	}
+	l->longest = max(l->longest, ns);
+}
+
 static int on_span(struct timeline *t, const struct span *s, u32 tid)
 {
 	struct line *l = timeline__get_line(t, tid);
@@ -186,6 +197,7 @@ static int on_span(struct timeline *t, const struct span *s, u32 tid)
 		return -ENOMEM;
 	*to = *s;
 	to->start = start;
+	note_length(t, l, s->end - start);
 	ran(l, s->end);
 	settle(t, &l->spans);
 	return 0;
@@ -207,6 +219,7 @@ static int find_stall(struct timeline *t, struct line *l, u64 ts)
 		return -ENOMEM;
 	*s = (struct span){
 		.start = since, .end = ts, .kind = EV_SAMPLE, .blocked = CAUSE_NONE, .running = CAUSE_CPU_WAIT};
+	note_length(t, l, ts - since);
 	settle(t, &l->spans);
 	return 0;
 }

@@ -94,8 +94,9 @@ struct line {
 	bool switched; /* seen in a SWITCH: what it is otherwise said to do can be told into running and waiting */
 	bool game;
 	bool dead;
-	u64 seen; /* the last moment at which it surely ran */
-	u64 last; /* ts of its last scheduling record */
+	u64 seen;                                   /* the last moment at which it surely ran */
+	u64 last;                                   /* ts of its last scheduling record */
+	u64 longest, longest_before, longest_since; /* see line__longest */
 	struct fifo offs, spans, samples, allocs;
 };
 
@@ -152,7 +153,13 @@ void timeline__free(struct timeline *t);
 int timeline__event(struct timeline *t, struct model *m, const struct ev_hdr *rec);
 /* Nothing before `horizon` will be asked for again. */
 void timeline__forget(struct timeline *t, u64 horizon);
-struct line *timeline__line(const struct timeline *t, u32 tid);      /* NULL: no record of it */
+struct line *timeline__line(const struct timeline *t, u32 tid); /* NULL: no record of it */
+/* No span of it that ended after the horizon was longer: spans are in order of their ends, and this says which of the
+ * later ones can have begun before some moment. */
+static inline u64 line__longest(const struct line *l)
+{
+	return max(l->longest, l->longest_before);
+}
 const struct fifo *timeline__cpu(const struct timeline *t, u32 cpu); /* of struct slot; NULL: none */
 /* whether a CPU other than `cpu` was idle for most of [start, end) */
 bool timeline__idle_elsewhere(const struct timeline *t, u32 cpu, u64 start, u64 end);
