@@ -37,12 +37,33 @@ static const char *cause_of(const struct json *row)
 	return json__text(row, "cause");
 }
 
-/* What the machine did, and no frame's own doing: another thread had the CPU, or an interrupt. */
+/* another thread had the CPU, or an interrupt */
+static bool by_machine(const struct json *row)
+{
+	return !strcmp(cause_of(row), "cpu_wait") || !strcmp(cause_of(row), "interrupt");
+}
+
+/* Down the reasons of a wait: what the machine took from the thread that was waited for. */
+static double noise_below_ms(const struct json *row)
+{
+	double ms = 0;
+
+	json__each(json__get(row, "because"), r)
+	{
+		if (by_machine(r))
+			ms += json__number(r, "ms");
+		else
+			ms += json__number(r, "late_ms") + noise_below_ms(r);
+	}
+	return ms;
+}
+
+/* What the machine did, and no frame's own doing; also by holding up whoever was waited for. */
 static bool is_noise(const struct json *row, const char *cause)
 {
-	const char *c = cause_of(row);
-
-	return strcmp(c, cause) && (!strcmp(c, "cpu_wait") || !strcmp(c, "interrupt"));
+	if (!strcmp(cause_of(row), cause))
+		return false;
+	return by_machine(row) || noise_below_ms(row) > json__number(row, "ms") / 2;
 }
 
 static double noise_ms(const struct json *rows, const char *cause)
@@ -51,6 +72,13 @@ static double noise_ms(const struct json *rows, const char *cause)
 
 	json__each(rows, r) if (is_noise(r, cause)) ms += json__number(r, "ms");
 	return ms;
+}
+
+/* Of the time of a row the truth's part is not more than what is left: others held up who was waited for, or had the
+ * CPU besides the one that the log knows. */
+static double added_ms(const struct json *row)
+{
+	return by_machine(row) && json__number(row, "who_others") ? json__number(row, "ms") : noise_below_ms(row);
 }
 
 /* rows of one cause: code is told by function */
@@ -78,14 +106,16 @@ static bool right_time(double is, double should)
 	return fabs(is - should) <= fmax(TOLERANCE_MS, TOLERANCE_SHARE * should);
 }
 
-/* `spare`: what others took of it at most */
-static void check_time(struct verdict_of *v, const char *cause, double is, double should, double spare)
+/* `spare`: what others took of it at most; `added`: by how much they made it longer, at most */
+static void check_time(struct verdict_of *v, const char *cause, double is, double should, double spare, double added)
 {
 	char a[32], b[32];
 
 	if (right_time(is, should)) {
 		v->off_ms = fmax(v->off_ms, fabs(is - should));
 	} else if (is < should && (is + spare >= should || right_time(is + spare, should))) {
+		v->disturbed = true;
+	} else if (is > should && (is - added <= should || right_time(is - added, should))) {
 		v->disturbed = true;
 	} else {
 		snprintf(a, sizeof(a), "%.2f ms", is);
@@ -127,7 +157,8 @@ static const struct json *check_link(
 		return NULL;
 	}
 	check_names(v, row, link);
-	check_time(v, cause, cause_ms(rows, cause, code && top ? "excess_ms" : "ms"), should, noise_ms(rows, cause));
+	check_time(v, cause, cause_ms(rows, cause, code && top ? "excess_ms" : "ms"), should, noise_ms(rows, cause),
+		added_ms(row));
 	v->where = has_function(row, where);
 	return row;
 }

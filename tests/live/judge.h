@@ -13,8 +13,8 @@
 /* The cause is first, and the chain reaches the truth, with its names; its time is within 1 ms or 10 % of the log's.
  *
  * Other processes may take the CPU while a hitch goes on, and that is true as well: rows that say so are passed over,
- * and the time that they took may be missing from the hitch. How many were judged so is counted: on a quiet machine,
- * none. */
+ * and the time that they took may be missing from the hitch, or be what made a wait for a thread longer. How many were
+ * judged so is counted: on a quiet machine, none. */
 struct judged {
 	char kind[16];
 	int hitches, right;

@@ -4,10 +4,13 @@
  * test-accuracy: 20), REDFRAME_FRAMES how many frames without any hitch are looked at.
  *
  * Game and redframe run under SCHED_RR where that is allowed: what is judged is the analysis, not how busy the machine
- * is. What the machine takes nevertheless is told apart (judge.h).
+ * is. What the machine takes nevertheless is told apart (judge.h). Under load they run as everything else does, beside
+ * a process for each CPU that never rests.
  */
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -40,6 +43,38 @@ static void to_the_back(void)
 	sched_setscheduler(0, SCHED_OTHER, &p);
 }
 
+struct load {
+	pid_t pids[64];
+	int n;
+};
+
+static void make_load(struct load *b)
+{
+	pid_t parent = getpid();
+
+	b->n = (int)min(sysconf(_SC_NPROCESSORS_ONLN), (long)ARRAY_SIZE(b->pids));
+	for (int i = 0; i < b->n; i++) {
+		b->pids[i] = fork();
+		assert_true(b->pids[i] >= 0);
+		if (b->pids[i])
+			continue;
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* not longer than the test, however that ends */
+		prctl(PR_SET_NAME, "load");
+		while (getppid() == parent)
+			for (volatile int n = 0; n < 1000000; n++)
+				;
+		_exit(0);
+	}
+}
+
+static void end_load(const struct load *b)
+{
+	for (int i = 0; i < b->n; i++) {
+		kill(b->pids[i], SIGKILL);
+		waitpid(b->pids[i], NULL, 0);
+	}
+}
+
 /* until it ends by itself, however long that takes: scripts/run-tests has a limit */
 static int run(struct live *l, const char *name, char *const argv[])
 {
@@ -50,8 +85,9 @@ static int run(struct live *l, const char *name, char *const argv[])
 	return status;
 }
 
-/* records the game with `args` and explains; what the game and redframe left is in dir/log and dir/json */
-static void record(struct live *l, const char *budget, char *const args[])
+/* Records the game with `args`, before all others where `front`, and explains; what the game and redframe left is in
+ * dir/log and dir/json */
+static void record(struct live *l, const char *budget, char *const args[], bool front)
 {
 	char game[PATH_MAX], log[128];
 	char *argv[40] = {(char *)live__program(), "record", "-q", "--budget", (char *)budget, "-o", l->recording,
@@ -63,7 +99,8 @@ static void record(struct live *l, const char *budget, char *const args[])
 	snprintf(log, sizeof(log), "%s/log", l->dir);
 	while (*args)
 		argv[n++] = *args++;
-	to_the_front();
+	if (front)
+		to_the_front();
 	status = run(l, "said", argv);
 	to_the_back();
 	if (status)
@@ -71,17 +108,22 @@ static void record(struct live *l, const char *budget, char *const args[])
 	assert_int_equal(run(l, "json", explain), 0);
 }
 
-static void check_hitches(char *shape)
+/* busy: every CPU is busy with others, and what they take of a hitch is said to be theirs */
+static void check_hitches(char *shape, bool busy)
 {
 	char rounds[16], every[16];
 	char *args[] = {"--shape", shape, "--rounds", rounds, "--every", every, NULL}, *log, *explained;
 	struct judgement j;
+	struct load load = {};
 	struct live l;
 
 	snprintf(rounds, sizeof(rounds), "%ld", setting("REDFRAME_ROUNDS", 1));
 	snprintf(every, sizeof(every), "%d", EVERY);
 	live__init(&l);
-	record(&l, "60fps", args);
+	if (busy)
+		make_load(&load);
+	record(&l, "60fps", args, !busy);
+	end_load(&load);
 	log = live__read(&l, "log");
 	explained = live__read(&l, "json");
 	assert_int_equal(judge__hitches(&j, log, explained, stdout), 0);
@@ -97,12 +139,22 @@ static void check_hitches(char *shape)
 
 static void test_every_hitch_of_one_loop_thread_is_explained_as_it_was(void **state)
 {
-	check_hitches("loop");
+	check_hitches("loop", false);
 }
 
 static void test_every_hitch_behind_a_render_thread_is_explained_as_it_was(void **state)
 {
-	check_hitches("pipeline");
+	check_hitches("pipeline", false);
+}
+
+static void test_with_every_cpu_busy_hitches_of_a_loop_are_told_from_what_others_took(void **state)
+{
+	check_hitches("loop", true);
+}
+
+static void test_with_every_cpu_busy_hitches_behind_a_render_thread_are_told_from_what_others_took(void **state)
+{
+	check_hitches("pipeline", true);
 }
 
 /* Time that the machine took: other processes, interrupts, timers that came late; also of a thread that was waited
@@ -151,7 +203,7 @@ static void check_quiet(char *shape)
 
 	snprintf(frames, sizeof(frames), "%ld", setting("REDFRAME_FRAMES", 500));
 	live__init(&l);
-	record(&l, "100fps", args);
+	record(&l, "100fps", args, true);
 	text = live__read(&l, "json");
 	explained = json__parse(text);
 	assert_non_null(explained);
@@ -178,6 +230,8 @@ static void test_without_hitches_only_the_machine_makes_slow_frames_of_a_pipelin
 }
 
 static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(test_with_every_cpu_busy_hitches_of_a_loop_are_told_from_what_others_took),
+	cmocka_unit_test(test_with_every_cpu_busy_hitches_behind_a_render_thread_are_told_from_what_others_took),
 	cmocka_unit_test(test_every_hitch_of_one_loop_thread_is_explained_as_it_was),
 	cmocka_unit_test(test_every_hitch_behind_a_render_thread_is_explained_as_it_was),
 	cmocka_unit_test(test_without_hitches_only_the_machine_makes_slow_frames_of_a_loop),
