@@ -35,8 +35,8 @@ struct node {
 	s64 excess;
 	u64 left; /* of its typical time not yet deducted */
 	u32 count;
-	u32 major, minor;         /* faults */
-	u32 copied, huge;         /* of them: the page was there and was written to; 2 MiB came at once */
+	u32 major, minor; /* faults */
+	u32 copied, huge; /* of them: the page was there and was written to; 2 MiB came at once */
 	u64 bytes, cold;
 	u64 from, to;          /* file offsets read; from > to: none */
 	u64 cycle_ns;          /* of ns: the other thread waited, in the end, for one further up the chain */
