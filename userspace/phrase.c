@@ -79,7 +79,8 @@ static void say_fault(struct str *s, const struct part *p, enum form f, bool wit
 static void add_others(struct str *s, const struct part *p)
 {
 	if (p->who_others)
-		str__fmt(s, " and %u other%s", p->who_others, p->who_others == 1 ? "" : "s");
+		str__fmt(s, " and %s%u other%s", p->who_others == TALLY - 1 ? "at least " : "", p->who_others,
+			p->who_others == 1 ? "" : "s");
 }
 
 static void say_lock(struct str *s, const struct part *p, enum form f, bool with_figures)

@@ -15,6 +15,7 @@ struct verdict_of {
 	const struct json *hitch, *frame;
 	char why[512]; /* it is wrong; empty: it is not */
 	bool disturbed;
+	bool busy;  /* others want the CPU all the time */
 	bool where; /* the function was told at the truth */
 	double off_ms;
 };
@@ -74,11 +75,11 @@ static double noise_ms(const struct json *rows, const char *cause)
 	return ms;
 }
 
-/* Of the time of a row the truth's part is not more than what is left: others held up who was waited for, or had the
- * CPU besides the one that the log knows. */
-static double added_ms(const struct json *row)
+/* How much of the time of a row may be more than the truth: others held up who was waited for, or, on a busy machine,
+ * had the CPU besides the one that the log knows. */
+static double added_ms(const struct verdict_of *v, const struct json *row)
 {
-	return by_machine(row) && json__number(row, "who_others") ? json__number(row, "ms") : noise_below_ms(row);
+	return by_machine(row) && v->busy ? json__number(row, "ms") : noise_below_ms(row);
 }
 
 /* rows of one cause: code is told by function */
@@ -158,7 +159,7 @@ static const struct json *check_link(
 	}
 	check_names(v, row, link);
 	check_time(v, cause, cause_ms(rows, cause, code && top ? "excess_ms" : "ms"), should, noise_ms(rows, cause),
-		added_ms(row));
+		added_ms(v, row));
 	v->where = has_function(row, where);
 	return row;
 }
@@ -214,7 +215,7 @@ static void add(struct judged *k, const struct verdict_of *v)
 
 static void judge(struct judgement *j, const struct json *hitch, const struct json *explained, FILE *out)
 {
-	struct verdict_of v = {.hitch = hitch};
+	struct verdict_of v = {.hitch = hitch, .busy = j->busy};
 	struct judged *k = kind_of(j, json__text(hitch, "kind"));
 	double budget = json__number(json__get(explained, "frames"), "budget_ms");
 
@@ -248,13 +249,13 @@ static int judge_line(struct judgement *j, char *line, const struct json *explai
 	return 0;
 }
 
-int judge__hitches(struct judgement *j, char *log, char *explained, FILE *out)
+int judge__hitches(struct judgement *j, char *log, char *explained, bool busy, FILE *out)
 {
 	struct json *e = json__parse(explained);
 	char *save, *line;
 	int err = e ? 0 : -EINVAL;
 
-	*j = (struct judgement){0};
+	*j = (struct judgement){.busy = busy};
 	snprintf(j->all.kind, sizeof(j->all.kind), "all");
 	j->slow_frames = (int)json__number(json__get(e, "frames"), "slow");
 	for (line = strtok_r(log, "\n", &save); !err && line; line = strtok_r(NULL, "\n", &save))

@@ -28,12 +28,13 @@ struct judgement {
 	struct judged kinds[JUDGE_KINDS];
 	int n_kinds;
 	struct judged all;
+	bool busy; /* others want every CPU all the time: more than the one that the log knows have it */
 	int slow_frames, intended; /* slow frames in all; those that the log has a hitch for */
 };
 
 /* log: JSON lines; explained: explain --json; both are changed. Each miss is told on `out`. 0, or -EINVAL: malformed.
  */
-int judge__hitches(struct judgement *j, char *log, char *explained, FILE *out);
+int judge__hitches(struct judgement *j, char *log, char *explained, bool busy, FILE *out);
 void judge__print(const struct judgement *j, FILE *out);
 
 #endif

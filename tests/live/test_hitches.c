@@ -126,7 +126,7 @@ static void check_hitches(char *shape, bool busy)
 	end_load(&load);
 	log = live__read(&l, "log");
 	explained = live__read(&l, "json");
-	assert_int_equal(judge__hitches(&j, log, explained, stdout), 0);
+	assert_int_equal(judge__hitches(&j, log, explained, busy, stdout), 0);
 	judge__print(&j, stdout);
 	fflush(stdout);
 	assert_int_equal(j.all.hitches + j.all.hidden, 11 * setting("REDFRAME_ROUNDS", 1));
