@@ -38,7 +38,7 @@ void lock__enter(struct thread_state *st, struct pt_regs *regs, u8 handler)
 			&addr, sizeof(addr), (void *)addr + __builtin_offsetof(struct futex_waitv_user, uaddr));
 	if (bpf_probe_read_user(words, sizeof(words), (void *)addr)) /* 24 bytes may cross into a page not mapped */
 		bpf_probe_read_user(words, sizeof(u32), (void *)addr);
-	st->lock_words = (u32)words[0];
+	st->lock_words = words[0];
 	/* of an rwlock readers wait 16 bytes before the writer's id, writers 12 bytes before it, at an odd word */
 	st->lock_owners = (u32)words[1] | (addr & 4 ? words[1] >> 32 : words[2]) << 32;
 	st->waking = 1;
@@ -59,6 +59,7 @@ int lock__exit(struct call *c, struct pt_regs *regs, u8 handler)
 	struct thread_state *st = c->st;
 	struct ev_lock_wait *e;
 	u64 addr = REGS_ARG0(regs);
+	u32 val = handler == HANDLE_FUTEX ? REGS_ARG2(regs) : handler == HANDLE_FUTEX2 ? REGS_ARG1(regs) : 0;
 
 	if (!st->waking)
 		return 0; /* a wake, or an operation that does not wait */
@@ -74,12 +75,10 @@ int lock__exit(struct call *c, struct pt_regs *regs, u8 handler)
 		.dur = c->dur,
 		.addr = addr,
 		.ip = REGS_IP(regs),
-		.val = handler == HANDLE_FUTEX    ? REGS_ARG2(regs)
-		       : handler == HANDLE_FUTEX2 ? REGS_ARG1(regs)
-						  : 0,
-		.word = st->lock_words,
+		.val = val,
+		.word = (u32)st->lock_words,
 		.owner = (u32)st->lock_owners,
-		.owner16 = st->lock_owners >> 32,
+		.owner16 = val ? st->lock_owners >> 32 : st->lock_words >> 32,
 		.waker = st->waker,
 		.ret = c->ret,
 		.op = handler == HANDLE_FUTEX    ? (u32)REGS_ARG1(regs)

@@ -32,11 +32,15 @@ u64 lock__object(enum lock_kind k, u64 addr)
 	return addr - min((u64)lock_kinds[k].at, addr);
 }
 
+#define SEM_SHARED 128u /* glibc: what a semaphore that processes share has behind its counts; a private one has 0 */
+
 /* A condvar's word is 40 or 44 bytes into it, a semaphore's is its first: the symbol around it tells, where there is
- * one. The odd word can only be a condvar's, for semaphores are 8-byte aligned. */
-static enum lock_kind signal_kind(const struct model *m, u64 addr)
+ * one. The odd word can only be a condvar's, for semaphores are 8-byte aligned. Else the word behind it tells: a
+ * semaphore counts there who waits, at least this thread; of a condvar it is the other group's, nearly always 0. */
+static enum lock_kind signal_kind(const struct model *m, const struct ev_lock_wait *w)
 {
-	const struct symbol *s = model__symbol(m, addr);
+	const struct symbol *s = model__symbol(m, w->addr);
+	u64 addr = w->addr;
 
 	if (addr & 4)
 		return LOCK_CONDVAR_ODD;
@@ -44,7 +48,9 @@ static enum lock_kind signal_kind(const struct model *m, u64 addr)
 		return LOCK_SEMAPHORE;
 	if (s && addr - s->addr == 40 && s->size == 48)
 		return LOCK_CONDVAR;
-	return LOCK_COND_OR_SEM;
+	if (!w->owner16)
+		return LOCK_CONDVAR;
+	return w->owner == 0 || w->owner == SEM_SHARED ? LOCK_SEMAPHORE : LOCK_COND_OR_SEM;
 }
 
 static enum lock_kind bitset_kind(const struct model *m, const struct ev_lock_wait *w, u32 *owner)
@@ -63,7 +69,7 @@ static enum lock_kind bitset_kind(const struct model *m, const struct ev_lock_wa
 			return LOCK_MUTEX; /* with a timeout */
 		return w->addr & 7 ? LOCK_LOW_LEVEL : LOCK_RWLOCK;
 	}
-	return w->val == 0 ? signal_kind(m, w->addr) : LOCK_OTHER;
+	return w->val == 0 ? signal_kind(m, w) : LOCK_OTHER;
 }
 
 static enum lock_kind wait_kind(const struct model *m, const struct ev_lock_wait *w, u32 *owner)

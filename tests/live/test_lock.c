@@ -62,7 +62,9 @@ static void right_op(const char *kind, const struct ev_lock_wait *w)
 	else if (!strcmp(kind, "waitv"))
 		assert_true(w->op == FUTEX_OP_WAITV && w->words == 2);
 	else if (!strcmp(kind, "semaphore"))
-		assert_true(op == FUTEX_WAIT_BITSET && w->val == 0);
+		assert_true(op == FUTEX_WAIT_BITSET && w->val == 0 && w->owner16 >= 1);
+	else if (!strcmp(kind, "condvar"))
+		assert_true(op == FUTEX_WAIT_BITSET && w->val == 0 && (w->addr & 4 || w->owner16 == 0));
 	else if (!strcmp(kind, "join"))
 		assert_true(op == FUTEX_WAIT_BITSET && w->val == w->word && !(w->op & FUTEX_PRIVATE_FLAG));
 	if (strcmp(kind, "waitv"))
