@@ -202,7 +202,7 @@ void thread__name(const struct model *m, u32 tid, char *buf, size_t size)
 	else if (p && !strcmp(p->name, buf))
 		snprintf(buf, size, "process %s", p->name);
 	else if (p && p->name[0])
-		snprintf(buf + strlen(buf), size - strlen(buf), ", process %s", p->name);
+		snprintf(buf + strlen(buf), size - strlen(buf), " of process %s", p->name);
 }
 
 u64 thread__group(const struct model *m, u32 tid)

@@ -54,7 +54,7 @@ bool function__name(const struct model *m, u64 ip, char *buf, size_t size);
 u64 code__at(const struct model *m, u64 ip);
 /* the name of what code__at gave; false: it has none */
 bool code__name(const struct model *m, u64 code, char *buf, size_t size);
-/* "RenderThread"; "process Xorg", "worker, process Xorg" where it is not the game's; "thread 42" without a name */
+/* "RenderThread"; "process Xorg", "worker of process Xorg" where it is not the game's; "thread 42" without a name */
 void thread__name(const struct model *m, u32 tid, char *buf, size_t size);
 /* the same for JobWorker-1 and JobWorker-2: what they typically do is one thing */
 u64 thread__group(const struct model *m, u32 tid);
