@@ -6,6 +6,7 @@
 
 #include "images.h"
 #include "maps.h"
+#include "pe_modules.h"
 
 /* the first mapping of a file gives its load bias; the one with code tells that it is an image */
 static const struct map *first_of(const struct maps *maps, const struct map *m)
@@ -62,7 +63,7 @@ int images__refresh(struct images *im, u32 tgid)
 
 		if (!strcmp(m->path, "[vdso]"))
 			im->vdso = m->start;
-		if (m->ino && m->prot & PROT_EXEC && !known(im, &maps, m))
+		if (m->ino && !known(im, &maps, m) && (m->prot & PROT_EXEC || pe_modules__copied(&maps, i, tgid)))
 			err = add(im, &maps, m, tgid);
 	}
 	maps__free(&maps);

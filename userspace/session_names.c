@@ -11,6 +11,7 @@
 #include "sources.h"
 #include "startup.h"
 #include "symbolize.h"
+#include "pe_modules.h"
 
 void session__open_stacks(struct session *s)
 {
@@ -56,10 +57,10 @@ static void unwind_stacks(struct session *s, Dwfl *dwfl, u64 ts)
 	tell_stacks(s, &r);
 }
 
-static void name_addresses(struct session *s, Dwfl *dwfl, u64 ts)
+static void name_addresses(struct session *s, Dwfl *dwfl, const struct pe_modules *pe, u64 ts)
 {
 	struct symbolize_result r;
-	int err = symbolize__write(&s->out, dwfl, ts, &r);
+	int err = symbolize__write(&s->out, dwfl, pe, ts, &r);
 
 	if (err && err != s->out.error)
 		session__note(s, 1, CLASS_META, "addresses stay without names: %s", errstr(err));
@@ -71,19 +72,23 @@ static void name_addresses(struct session *s, Dwfl *dwfl, u64 ts)
 void session__name_code(struct session *s)
 {
 	u64 ts = clock_boot_ns();
+	struct pe_modules pe = {};
 	Dwfl *dwfl;
 
 	images__refresh(&s->images, s->target.tgid);
 	dwfl = modules__open(&s->images);
-	if (!dwfl) {
+	if (!dwfl || pe_modules__open(&pe, &s->images)) {
+		dwfl_end(dwfl);
 		session__note(s, 1, CLASS_META, "addresses stay without names: %s", errstr(-ENOMEM));
 		return;
 	}
 	if (s->drain.stacks)
 		unwind_stacks(s, dwfl, ts);
 	modules__write(&s->out, dwfl, ts); /* its error stays in s->out */
+	pe_modules__write(&s->out, &pe, ts);
 	if (!s->o->no_symbols)
-		name_addresses(s, dwfl, ts);
+		name_addresses(s, dwfl, &pe, ts);
+	pe_modules__close(&pe);
 	dwfl_end(dwfl);
 }
 

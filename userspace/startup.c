@@ -15,6 +15,7 @@
 #include "recording.h"
 #include "sites.h"
 #include "startup.h"
+#include "pe_modules.h"
 
 #define HDR(kind_, ts_, tid_)                                                                                          \
 	{                                                                                                              \
@@ -322,7 +323,9 @@ int startup__memory(struct recording_writer *w, u64 ts, u32 tgid, int mappings)
 
 int startup__maps(struct recording_writer *w, u64 ts, u32 tgid)
 {
+	const struct map *copied = NULL;
 	struct maps maps = {};
+	u64 copied_end = 0, bytes;
 	int err = maps__read(&maps, tgid);
 
 	if (err)
@@ -338,8 +341,16 @@ int startup__maps(struct recording_writer *w, u64 ts, u32 tgid)
 			.dev = m->dev,
 			.prot = m->prot,
 		};
+		bool copy = copied && !m->ino && !m->path[0] && m->start < copied_end;
 
-		err = append(w, &e, sizeof(e), m->path);
+		bytes = pe_modules__copied(&maps, i, tgid);
+		if (bytes) {
+			copied = m;
+			copied_end = m->start + bytes;
+		} else if (copy) {
+			e.offset = m->start - copied->start;
+		}
+		err = append(w, &e, sizeof(e), copy ? copied->path : m->path);
 	}
 	maps__free(&maps);
 	return err;

@@ -11,6 +11,7 @@
 #include "recording.h"
 #include "sources.h"
 #include "symbolize.h"
+#include "pe_modules.h"
 #include "symbols.h"
 
 /* ---- the addresses ---- */
@@ -145,9 +146,22 @@ static int write_hits(struct recording_writer *w, u64 ts, Dwfl_Module *mod, cons
 	return err;
 }
 
+/* of a Windows module, none of which libdwfl knows; *end: where the symbol ends, 0: there is none */
+static int write_pe_symbol(struct recording_writer *w, const struct pe_modules *pe, u64 ts, u64 addr, u64 *end)
+{
+	char name[PE_MAX_NAME];
+	const char *object;
+	u64 start;
+
+	*end = 0;
+	if (!pe || !pe_modules__symbol(pe, addr, &start, end, name, sizeof(name), &object))
+		return 0;
+	return write_symbol(w, ts, start, *end - start, name, object);
+}
+
 /* module by module */
-static int write_symbols(
-	struct recording_writer *w, Dwfl *dwfl, u64 ts, const struct addresses *a, struct symbolize_result *out)
+static int write_symbols(struct recording_writer *w, Dwfl *dwfl, const struct pe_modules *pe, u64 ts,
+	const struct addresses *a, struct symbolize_result *out)
 {
 	struct symbol_hit *hits = malloc((a->n ?: 1) * sizeof(*hits));
 	int err = hits ? 0 : -ENOMEM;
@@ -155,11 +169,17 @@ static int write_symbols(
 
 	for (u32 i = 0; i < a->n && !err; i = next) {
 		Dwfl_Module *mod = dwfl_addrmodule(dwfl, a->slots[i]);
-		Dwarf_Addr end = 0;
+		u64 end = 0;
 
 		next = i + 1;
-		if (!mod || !dwfl_module_info(mod, NULL, NULL, &end, NULL, NULL, NULL, NULL))
+		if (!mod || !dwfl_module_info(mod, NULL, NULL, &end, NULL, NULL, NULL, NULL)) {
+			err = write_pe_symbol(w, pe, ts, a->slots[i], &end);
+			if (end) {
+				next = max(addrs__first(a->slots, next, a->n, end), next);
+				out->named += next - i;
+			}
 			continue;
+		}
 		next = max(addrs__first(a->slots, next, a->n, end), next);
 		err = symbols__find(mod, a->slots + i, next - i, hits);
 		if (!err)
@@ -169,7 +189,8 @@ static int write_symbols(
 	return err;
 }
 
-int symbolize__write(struct recording_writer *w, Dwfl *dwfl, u64 ts, struct symbolize_result *out)
+int symbolize__write(
+	struct recording_writer *w, Dwfl *dwfl, const struct pe_modules *pe, u64 ts, struct symbolize_result *out)
 {
 	struct addresses a = {};
 	int err;
@@ -180,7 +201,7 @@ int symbolize__write(struct recording_writer *w, Dwfl *dwfl, u64 ts, struct symb
 		err = collect(&a, w->fd);
 	if (!err) {
 		sort(&a);
-		err = write_symbols(w, dwfl, ts, &a, out);
+		err = write_symbols(w, dwfl, pe, ts, &a, out);
 	}
 	if (!err)
 		err = sources__write(w, dwfl, ts, a.slots, a.n, &out->lines);

@@ -12,6 +12,7 @@
 #include "common.h"
 
 struct recording_writer;
+struct pe_modules;
 
 struct symbolize_result {
 	u32 addresses; /* distinct ones that wanted a name */
@@ -20,7 +21,8 @@ struct symbolize_result {
 	u32 beyond; /* distinct ones that did not fit into the table: without a name */
 };
 
-/* 0 or -errno */
-int symbolize__write(struct recording_writer *w, Dwfl *dwfl, u64 ts, struct symbolize_result *out);
+/* pe may be NULL. 0 or -errno */
+int symbolize__write(
+	struct recording_writer *w, Dwfl *dwfl, const struct pe_modules *pe, u64 ts, struct symbolize_result *out);
 
 #endif

@@ -160,7 +160,7 @@ static int add_names(struct recording_writer *w, u32 *images, struct symbolize_r
 	if (!dwfl)
 		return -ENOMEM;
 	*images = report_found(dwfl);
-	err = symbolize__write(w, dwfl, clock_boot_ns(), out);
+	err = symbolize__write(w, dwfl, NULL, clock_boot_ns(), out);
 	dwfl_end(dwfl);
 	return err;
 }
