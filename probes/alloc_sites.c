@@ -4,68 +4,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include "allocators.h"
 #include "ifunc.h"
+#include "stepped.h"
 #include "strings.h"
-#include "trial.h"
-
-#define COUNT_MS      200
-#define COUNT_STEP_MS 10
-#define CALLS_PER_SEC 1000 /* of a function that is single-stepped: 1.4 % of one CPU */
-#define CALLS_COUNTED (CALLS_PER_SEC * COUNT_MS / 1000)
-
-static void take_out(struct site_list *l, int i, char *why, size_t why_size, const char *reason)
-{
-	why__add(why, why_size, "left out, as every call would be single-stepped and %s: %.80s", reason,
-		l->sites[i].label);
-	l->sites[i].gone = true;
-}
-
-/* Counts one site's calls for a moment, or until there are too many. */
-static int is_rare(struct site_list *l, int i, u32 tgid, bool *rare)
-{
-	const struct timespec step = {.tv_nsec = COUNT_STEP_MS * 1000000L};
-	struct site_list one = {.sites = &l->sites[i], .n = 1, .files = l->files, .n_files = l->n_files};
-	struct trial t;
-	int err = trial__open(&t, tgid);
-
-	if (!err)
-		err = min(trial__add(&t, &one), 0);
-	for (int ms = 0; !err && ms < COUNT_MS && trial__count(&t, 0) <= CALLS_COUNTED; ms += COUNT_STEP_MS)
-		nanosleep(&step, NULL);
-	*rare = !err && trial__count(&t, 0) <= CALLS_COUNTED;
-	trial__close(&t);
-	return err;
-}
-
-/* Where the kernel emulates no instruction of a function's entry, a call costs 14 us: only what is called rarely may.
- */
-static void drop_hot(struct site_list *l, u32 tgid, char *why, size_t why_size)
-{
-	int kept = 0;
-
-	for (int i = 0; i < l->n; i++) {
-		bool rare;
-
-		if (!l->sites[i].stepped)
-			continue;
-		if (is_rare(l, i, tgid, &rare))
-			take_out(l, i, why, why_size, "its calls could not be counted");
-		else if (!rare)
-			take_out(l, i, why, why_size, "it is called more than 1000 times a second");
-	}
-	for (int i = 0; i < l->n; i++)
-		if (!l->sites[i].gone)
-			l->sites[kept++] = l->sites[i];
-	l->n = kept;
-}
 
 static int take_rare(struct site_list *l, struct site_list *found, u32 tgid, char *why, size_t why_size)
 {
 	int before = l->n, err;
 
-	drop_hot(found, tgid, why, why_size);
+	stepped__drop_hot(found, tgid, why, why_size);
 	err = sites__take(l, found);
 	sites__free(found);
 	return err ? err : l->n - before;

@@ -9,6 +9,8 @@
  *    more than one, all are counted for a moment, and the one that fires most is taken. Layers of one present fire
  *    equally often: within a quarter of the most, the first in order wins. What X programs send pictures with is the
  *    last resort: it counts only where nothing else fired.
+ *    One that is single-stepped and called more than 1,000 times a second is left out, and another layer of the same
+ *    present comes in its place.
  * 3. Where nothing fired (a game that loads): Vulkan where it has a device, else the first in the table's order whose
  *    driver is mapped, or else the first; unless libvulkan is mapped as well: then most likely the game is about to
  *    present through Vulkan, and a source that never fires would be a false promise. Such a choice is not sure: whoever
@@ -22,6 +24,7 @@
 #include <time.h>
 #include "frame_source.h"
 #include "ifunc.h"
+#include "stepped.h"
 #include "strings.h"
 #include "trial.h"
 #include "vulkan.h"
@@ -202,7 +205,7 @@ static u64 most_hits(const struct frame_choice *c, bool last_resort)
 	u64 most = 0;
 
 	for (int i = 0; i < c->n; i++)
-		if (c->v[i].last_resort == last_resort)
+		if (c->v[i].last_resort == last_resort && !c->v[i].hot)
 			most = max(most, c->v[i].hits);
 	return most;
 }
@@ -232,13 +235,31 @@ static int try_out(struct frame_choice *c, u32 tgid)
 	return err;
 }
 
+/* Returns whether there were any. */
+static bool leave_out_hot(struct frame_choice *c, u32 tgid, char *why, size_t why_size)
+{
+	bool any = false;
+
+	for (int i = 0; i < c->n; i++) {
+		struct frame_candidate *k = &c->v[i];
+
+		if (!k->hits || !stepped__any(&k->list))
+			continue;
+		stepped__drop_hot(&k->list, tgid, why, why_size);
+		k->hot = !k->list.n;
+		any |= k->hot;
+	}
+	return any;
+}
+
 static int best(const struct frame_choice *c)
 {
 	bool last_resort = !most_hits(c, false);
 	u64 most = most_hits(c, last_resort);
 
 	for (int i = 0; i < c->n && most; i++)
-		if (c->v[i].last_resort == last_resort && c->v[i].hits + 1 >= most - most / 4 && c->v[i].hits)
+		if (c->v[i].last_resort == last_resort && !c->v[i].hot && c->v[i].hits + 1 >= most - most / 4 &&
+			c->v[i].hits)
 			return i;
 	return -1;
 }
@@ -306,16 +327,23 @@ static void take_best(struct frame_choice *c, int i, char *why, size_t why_size)
 
 static void choose(struct frame_choice *c, u32 tgid, char *why, size_t why_size)
 {
-	bool one = strong(c) == 1 && !(c->vulkan && !c->v[0].vulkan);
+	bool one = strong(c) == 1 && !(c->vulkan && !c->v[0].vulkan), stepped = false, hot;
 	int err = 0, i;
 
-	if (tgid && c->n && !one)
+	for (i = 0; i < c->n; i++)
+		stepped |= !c->v[i].last_resort && stepped__any(&c->v[i].list);
+	if (tgid && c->n && (!one || stepped))
 		err = try_out(c, tgid);
+	hot = c->tried && leave_out_hot(c, tgid, why, why_size);
 	i = c->tried ? best(c) : -1;
 	if (c->tried)
 		tell_hits(c);
 	if (i >= 0) {
 		take_best(c, i, why, why_size);
+		return;
+	}
+	if (hot) {
+		why__add(why, why_size, "no frames are recorded; --frame with its name does so at that cost");
 		return;
 	}
 	c->chosen = c->vulkan && c->n && !c->v[0].vulkan && tgid ? -1 : likeliest(c);

@@ -16,6 +16,7 @@ struct frame_candidate {
 	bool vulkan; /* found through the loader's tables; it is v[0] then */
 	bool last_resort;
 	u64 hits; /* in the trial */
+	bool hot; /* single-stepped, and called too often for that: not taken */
 };
 
 struct frame_choice {

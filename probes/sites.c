@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include "frame_source.h"
 #include "site_build.h"
+#include "stepped.h"
 #include "strings.h"
 
 static int read_objects(struct objects *o, u32 pid, char *why, size_t why_size)
@@ -61,9 +62,6 @@ static void tell_peculiar(const struct site_list *l, int first, char *why, size_
 	for (int i = first; i < l->n; i++) {
 		const struct site_file *f = &l->files[l->sites[i].file];
 
-		if (l->sites[i].stepped)
-			why__add(why, why_size, "%.100s is single-stepped: each call costs the game about 14 µs",
-				l->sites[i].label);
 		if (f->deleted && l->sites[i].file != told)
 			why__add(why, why_size,
 				"%.200s (deleted): the file that the game runs is probed, not what bears its "
@@ -101,6 +99,7 @@ int sites__frame(
 	if (err < 0 && !why[0])
 		why__add(why, why_size, "%s", strerror(-err));
 	tell_peculiar(l, l->n - max(err, 0), why, why_size);
+	stepped__tell_cost(l, l->n - max(err, 0), pid, why, why_size);
 	objects__free(&o);
 	return err;
 }
@@ -111,6 +110,7 @@ int sites__markers(struct site_list *l, u32 pid, char *why, size_t why_size)
 		const char *name;
 		u8 what;
 	} markers[] = {{"scene", PROBE_SCENE}, {"lock_name", PROBE_LOCK_NAME}, {"message", PROBE_MESSAGE}};
+	struct site_list found = {0};
 	struct objects o;
 	int err, n, sum = 0;
 
@@ -119,16 +119,19 @@ int sites__markers(struct site_list *l, u32 pid, char *why, size_t why_size)
 	if (err)
 		return err;
 	for (size_t i = 0; i < ARRAY_SIZE(markers); i++) {
-		n = sites__add_usdt(l, &o, "redframe", markers[i].name, markers[i].what, 0, why, why_size);
+		n = sites__add_usdt(&found, &o, "redframe", markers[i].name, markers[i].what, 0, why, why_size);
 		if (n < 0) {
 			why__add(why, why_size, "usdt:redframe:%s: %s", markers[i].name, strerror(-n));
 			sum = n;
 			break;
 		}
-		sum += n;
 	}
 	objects__free(&o);
-	return sum;
+	stepped__drop_hot(&found, pid, why, why_size);
+	n = l->n;
+	err = sites__take(l, &found);
+	sites__free(&found);
+	return sum < 0 ? sum : err ? err : l->n - n;
 }
 
 bool sites__in_place(const struct site_list *l, const struct site *s, const struct maps *maps, u32 pid)

@@ -160,6 +160,36 @@ static void test_silence_is_said_and_the_likeliest_taken(void **state)
 	expect(game("loading", ALL " libGLX_some.so.0", "pause()"), "uprobe:libGLX.so.0:glXSwapBuffers", 1);
 }
 
+#define STEPPED "uprobe:libGLX.so.0:glXSwapBuffers"
+
+static void expect_cost(pid_t pid, const char *spec, const char *want, int sites, const char *said)
+{
+	struct site_list l = {0};
+	int n = sites__frame(&l, (u32)pid, spec, source, sizeof(source), why, sizeof(why));
+
+	fixture__kill(pid);
+	if (n != sites || strcmp(source, want) || !strstr(why, said))
+		fail_msg("%d sites of %s instead of %d of %s: %s", n, source, sites, want, why);
+	sites__free(&l);
+}
+
+static void test_frame_source_that_would_be_stepped_too_often_is_left_out_and_named(void **state)
+{
+	/* no instruction that the kernel emulates */
+	library("libGLX.so.0", "",
+		"__asm__(\".globl glXSwapBuffers\\n.type glXSwapBuffers,@function\\nglXSwapBuffers: xor %eax,%eax\\n"
+		"ret\\n.size glXSwapBuffers,.-glXSwapBuffers\");\n");
+	expect_cost(game("hot", "libGLX.so.0", "for (int i = 0; i < 60; i++) glXSwapBuffers(0, 0)"), "auto", "none", 0,
+		"more than 1000 times a second: " STEPPED);
+	/* the layer above it fires as often, at less cost */
+	expect_cost(game("hotsdl", ALL, "for (int i = 0; i < 60; i++) SDL_RenderPresent(0, 0)"), "auto",
+		"uprobe:libSDL2-2.0.so.0:SDL_RenderPresent", 1, "left out");
+	/* called rarely it is taken, and what it costs is said; so it is where the user names it */
+	expect_cost(game("mild", "libGLX.so.0", "glXSwapBuffers(0, 0)"), "auto", STEPPED, 1, "% of a CPU");
+	expect_cost(game("named", "libGLX.so.0", "for (int i = 0; i < 60; i++) glXSwapBuffers(0, 0)"), STEPPED, STEPPED,
+		1, "% of a CPU");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -173,6 +203,8 @@ int main(void)
 		cmocka_unit_test(test_vulkan_without_a_readable_loader_is_said_and_what_fires_is_taken),
 		cmocka_unit_test(test_what_is_sent_to_the_display_is_the_last_resort),
 		cmocka_unit_test(test_silence_is_said_and_the_likeliest_taken),
+		/* last: it puts another libGLX in place */
+		cmocka_unit_test(test_frame_source_that_would_be_stepped_too_often_is_left_out_and_named),
 	};
 
 	return cmocka_run_group_tests(tests, build_libraries, fixture__teardown);
