@@ -3,21 +3,40 @@
 #include "probe.bpf.h"
 #include "alloc.bpf.h"
 
+#define WL_SURFACE_COMMIT 6 /* wayland.xml */
+
+/* A Wayland object begins with its interface, and that with its name: "wl_surface", as numbers, since a constant would
+ * get a section of its own, which the linker loses. */
+static __always_inline bool commits(u32 request, u64 object)
+{
+	u64 at = 0, name[2] = {};
+
+	if (request != WL_SURFACE_COMMIT || bpf_probe_read_user(&at, sizeof(at), (void *)object) ||
+		bpf_probe_read_user(&at, sizeof(at), (void *)at))
+		return false;
+	if (bpf_probe_read_user(name, 11, (void *)at))
+		return false;
+	return name[0] == 0x61667275735f6c77ULL && name[1] == 0x6563;
+}
+
 static __always_inline int frame(struct pt_regs *ctx, struct task_struct *task, const struct probe_desc *p)
 {
+	bool commit = p->sub == PROBE_COMMIT;
 	u64 ts = now();
 	struct ev_frame *e;
 
+	if (commit && !commits(probe_arg(ctx, &p->args[0]), probe_arg(ctx, &p->args[1])))
+		return 0;
 	alloc__flush(task, ts);
 	e = reserve(frame);
 	if (!e)
 		return lost(CLASS_FRAME);
 	*e = (struct ev_frame){
 		HDR(FRAME, frame, ts, task->pid),
-		.number = p->args[0].from ? probe_arg(ctx, &p->args[0]) : FRAME_NO_NUMBER,
+		.number = p->args[0].from && !commit ? probe_arg(ctx, &p->args[0]) : FRAME_NO_NUMBER,
 		.stream = probe_arg(ctx, &p->args[1]),
 		.site = p->site,
-		.mark = p->sub,
+		.mark = commit ? FRAME_MARK : p->sub,
 	};
 	submit(e);
 	return 0;
@@ -26,7 +45,7 @@ static __always_inline int frame(struct pt_regs *ctx, struct task_struct *task, 
 /* The string into the record's tail; what could not be read says so: not paged in, or not a string. */
 static __always_inline u32 copy_text(char *to, u64 from)
 {
-	/* "<unreadable>": as numbers, since a constant would get a section of its own, which the linker loses */
+	/* "<unreadable>" */
 	u64 *words = (u64 *)to;
 	long n = bpf_probe_read_user_str(to, TEXT_MAX, (void *)from);
 

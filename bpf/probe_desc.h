@@ -7,12 +7,15 @@
 #define REDFRAME_PROBE_DESC_H
 
 enum probe_what {
-	PROBE_FRAME,     /* args: number, stream; sub: enum frame_mark */
+	PROBE_FRAME,     /* args: number, stream; sub: enum frame_mark or PROBE_COMMIT */
 	PROBE_SCENE,     /* args: string */
 	PROBE_LOCK_NAME, /* args: address, string */
 	PROBE_MESSAGE,   /* args: string */
 	PROBE_ALLOC,     /* args: size, count (calloc) or alignment, old block or the block freed; sub: enum alloc_fn */
 };
+
+/* PROBE_FRAME.sub: a mark, where Wayland request args[0] of object args[1] commits a surface */
+#define PROBE_COMMIT 0x80
 
 enum arg_from {
 	ARG_NONE,

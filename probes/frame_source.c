@@ -7,8 +7,8 @@
  *    process maps are candidates. One layer calls the next (SDL_RenderPresent -> glXSwapBuffers; ANGLE's eglSwapBuffers
  *    -> vkQueuePresentKHR), and a mapped library may not be used at all (SDL maps both EGL and GLX). So where there is
  *    more than one, all are counted for a moment, and the one that fires most is taken. Layers of one present fire
- *    equally often: within a quarter of the most, the first in order wins. What X programs send pictures with is the
- *    last resort: it counts only where nothing else fired.
+ *    equally often: within a quarter of the most, the first in order wins. What programs send pictures to the
+ *    display server with is the last resort: it counts only where nothing else fired.
  *    One that is single-stepped and called more than 1,000 times a second is left out, and another layer of the same
  *    present comes in its place.
  * 3. Where nothing fired (a game that loads): Vulkan where it has a device, else the first in the table's order whose
@@ -34,6 +34,7 @@
 #define TRIAL_ENOUGH  8 /* hits that settle it */
 
 #define PRESENT_SYMBOLS 3
+#define WAYLAND_REQUEST "wl_proxy_marshal_array_flags" /* since 1.20 all others end there */
 struct present {
 	const char *lib;   /* as the label has it */
 	const char *match; /* as object__is takes it */
@@ -69,6 +70,8 @@ static const struct present presents[] = {
 	{"libXext.so.6", "libXext.so", {"XShmPutImage"}, 1, LAST_RESORT},
 	{"libxcb.so.1", "libxcb.so", {"xcb_put_image"}, 2, LAST_RESORT},
 	{"libX11.so.6", "libX11.so", {"XPutImage"}, 1, LAST_RESORT},
+	/* every request to a Wayland compositor; only those that commit a surface are frames */
+	{"libwayland-client.so.0", "libwayland-client.so", {WAYLAND_REQUEST}, 0, LAST_RESORT},
 };
 
 int present__stream_arg(const char *symbol)
@@ -82,6 +85,8 @@ int present__stream_arg(const char *symbol)
 
 struct use present__use(const char *symbol)
 {
+	if (!strcmp(symbol, WAYLAND_REQUEST))
+		return (struct use){.what = PROBE_FRAME, .sub = PROBE_COMMIT, .args = {1, 0, -1}};
 	return (struct use){.what = PROBE_FRAME,
 		.sub = FRAME_MARK,
 		.args = {-1, (signed char)present__stream_arg(symbol), -1},
@@ -321,7 +326,8 @@ static void take_best(struct frame_choice *c, int i, char *why, size_t why_size)
 			"Vulkan: %s", c->no_vulkan);
 	if (c->v[i].last_resort)
 		why__add(why, why_size,
-			"frames are what is sent to the X server (%s), as no function that presents frames is called",
+			"frames are what is sent to the display server (%s), as no function that presents frames is "
+			"called",
 			c->v[i].source_text);
 }
 
