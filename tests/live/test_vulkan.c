@@ -20,6 +20,13 @@ static void start(struct live *l, const char *name, const char *body, const char
 	assert_true(live__await(l, "truth", "ready\n", l->target));
 }
 
+/* The game goes on to where it waits a second time; returns once redframe has said that. */
+static void go_and_await(struct live *l, const char *said)
+{
+	assert_int_equal(write(l->go, "g", 1), 1);
+	assert_true(live__await(l, "said", said, l->redframe));
+}
+
 /* marks of the swapchain, and finished frames of its stream */
 static void expect_stream(const struct live *l, u64 chain, size_t marks)
 {
@@ -79,9 +86,10 @@ static void test_a_device_made_later_presents_as_well(void **state)
 
 	start(&l, "later", "d = device(a_core(), a_present()); e = 0;",
 		"for (int i = 0; i < 100; i++) { show(d, 0); usleep(3000); }\n"
-		"e = device(b_core(), b_present()); usleep(400000);\n"
+		"e = device(b_core(), b_present()); read(0, &byte, 1);\n"
 		"for (int i = 0; i < 150; i++) { show(e, 1); usleep(3000); }\n");
 	live__record(&l, NULL);
+	go_and_await(&l, "frames: also vulkan:libdriver_b");
 	live__run(&l);
 	expect_stream(&l, 0x5c0001, 100);
 	expect_stream(&l, 0x5c0002, 150);
@@ -94,10 +102,11 @@ static void test_a_game_without_a_device_yet_gets_its_frames_once_it_has_one(voi
 	struct live l;
 
 	start(&l, "loading", "d = 0;",
-		"usleep(300000); d = device(a_core(), a_present()); usleep(500000);\n"
+		"usleep(300000); d = device(a_core(), a_present()); read(0, &byte, 1);\n"
 		"for (int i = 0; i < 120; i++) { show(d, 2); usleep(3000); }\n");
 	live__record(&l, NULL);
 	assert_true(live__await(&l, "said", "no Vulkan device (yet)", l.redframe));
+	go_and_await(&l, "frames: vulkan:libdriver_a");
 	live__run(&l);
 	expect_stream(&l, 0x5c0003, 120);
 	live__free(&l);
