@@ -96,16 +96,20 @@ int session__name_segment(struct session *s, struct recording_writer *w, struct 
 {
 	struct symbolize_result named;
 	struct calls_result calls;
+	struct pe_modules pe = {};
 	u64 ts = clock_boot_ns();
 	Dwfl *dwfl = modules__open(&s->images);
-	int err = dwfl ? 0 : -ENOMEM;
+	int err = dwfl ? pe_modules__open(&pe, &s->images) : -ENOMEM;
 
 	if (!err && stacks->n)
 		err = calls__write(w, stacks, dwfl, ts, &calls);
 	if (!err)
 		err = modules__write(w, dwfl, ts);
+	if (!err)
+		err = pe_modules__write(w, &pe, ts);
 	if (!err && !s->o->no_symbols)
-		err = symbolize__write(w, dwfl, ts, &named);
+		err = symbolize__write(w, dwfl, &pe, ts, &named);
+	pe_modules__close(&pe);
 	if (dwfl)
 		dwfl_end(dwfl);
 	return err;
