@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common.h"
+#include "compare_verb.h"
 #include "doctor.h"
 #include "explain_verb.h"
 #include "export.h"
@@ -24,6 +25,8 @@ static const struct {
 	{"explain", verb__explain, "RECORDING                           say why frames were slow"},
 	{"export", verb__export, "RECORDING -o OUT                    write .pftrace, .json or .txt"},
 	{"info", verb__info, "RECORDING                           what is in it: game, clock, kinds, counts, losses"},
+	{"compare", verb__compare,
+		"BASE NEW                            did this build get worse, and through which cause"},
 	{"symbolize", verb__symbolize, "RECORDING --path DIR -o FILE        names from unstripped files, by build-id"},
 	{"soak", verb__soak, "[-p PID | -n NAME | -- CMD ARGS…]   hours of it: keep slow frames, sum up the run"},
 	{"mark", verb__mark, "-o DIR SCENE                        tell a running soak which scene the game shows"},
