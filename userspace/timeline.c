@@ -373,7 +373,33 @@ int timeline__event(struct timeline *t, struct model *m, const struct ev_hdr *re
 	return err;
 }
 
+static void rename_spans(const struct intern *old, struct intern *new, struct line *l)
+{
+	for (u32 i = 0; i < l->spans.n; i++) {
+		struct span *s = fifo__at(&l->spans, i);
+
+		if (s->what)
+			s->what = intern__id(new, intern__text(old, s->what));
+	}
+}
+
+/* In days a game names more things than there is room for; few of them are in what is held. */
+static void renew_names(struct timeline *t)
+{
+	struct intern names = {};
+
+	trim_all(t);
+	for (u32 i = 0; i < t->n_slots; i++)
+		if (t->lines[i])
+			rename_spans(&t->names, &names, t->lines[i]);
+	intern__free(&t->names);
+	t->names = names;
+	t->renew_at = max(2 * names.n, INTERN_MAX_TEXTS / 2);
+}
+
 void timeline__forget(struct timeline *t, u64 horizon)
 {
 	t->horizon = max(t->horizon, horizon);
+	if (t->names.n >= (t->renew_at ?: INTERN_MAX_TEXTS / 2) || t->names.bytes >= INTERN_MAX_BYTES / 2)
+		renew_names(t);
 }

@@ -130,8 +130,9 @@ struct timeline {
 	u32 n_cpus;
 	struct fifo losses; /* disjoint, in order */
 	struct fifo growths;
-	struct growth heap; /* the latest of them of which the heap is known */
-	struct intern names;
+	struct growth heap;  /* the latest of them of which the heap is known */
+	struct intern names; /* of what spans are about */
+	u32 renew_at;        /* so many names: those that no span has any more go; 0: INTERN_MAX_TEXTS / 2 */
 	u64 condvars[TIMELINE_CONDVARS]; /* addresses that are condition variables for certain, a hash table */
 	struct probed probes[TIMELINE_PROBES];
 	u32 n_probes;
@@ -151,7 +152,8 @@ void timeline__init(struct timeline *t);
 void timeline__free(struct timeline *t);
 /* After model__event. 0 or -ENOMEM. */
 int timeline__event(struct timeline *t, struct model *m, const struct ev_hdr *rec);
-/* Nothing before `horizon` will be asked for again. */
+/* Nothing before `horizon` will be asked for again. Ids in `names` that were taken from spans are invalid afterwards.
+ */
 void timeline__forget(struct timeline *t, u64 horizon);
 struct line *timeline__line(const struct timeline *t, u32 tid); /* NULL: no record of it */
 /* No span of it that ended after the horizon was longer: spans are in order of their ends, and this says which of the

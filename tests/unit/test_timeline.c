@@ -188,7 +188,7 @@ static void push_faults(struct timeline *t, struct model *m, u64 from, u32 n)
 	struct ev_fault e = {.hdr = {.tid = 100, .kind = EV_FAULT, .words = sizeof(e) / 8}, .dur = 100};
 
 	for (u32 i = 0; i < n; i++) {
-		e.hdr.ts = from + i * 1000;
+		e.hdr.ts = from + i * 100000;
 		assert_int_equal(timeline__event(t, m, &e.hdr), 0);
 	}
 }
@@ -203,8 +203,8 @@ static void test_memory_is_flat_when_the_horizon_moves_on(void **state)
 	push_faults(&t, m, 1000000, 10000);
 	after_one = t.bytes;
 	for (u64 i = 1; i < 200; i++) {
-		timeline__forget(&t, 1000000 + i * 10000000);
-		push_faults(&t, m, 1000000 + i * 10000000, 10000);
+		timeline__forget(&t, 1000000 + i * 1000000000);
+		push_faults(&t, m, 1000000 + i * 1000000000, 10000);
 	}
 	assert_true(t.bytes <= 2 * after_one);
 	timeline__free(&t);
@@ -262,6 +262,43 @@ static void test_late_record_takes_its_place(void **state)
 	fed__free(&f);
 }
 
+static void test_names_do_not_run_out_however_many_there_were(void **state)
+{
+	struct timeline t;
+	struct model *m = model__new();
+	u64 last = 0;
+
+	timeline__init(&t);
+	for (u64 i = 1; i <= 3 * INTERN_MAX_TEXTS; i++) {
+		struct ev_path_arg arg = {.hdr = {.ts = i * 100000, .tid = 100, .kind = EV_PATH_ARG}};
+		struct ev_file_meta open = {
+			.hdr = {.ts = i * 100000, .tid = 100, .kind = EV_FILE_META, .words = sizeof(open) / 8},
+			.dur = 60000,
+			.ret = -2,
+			.fd = -1};
+		u64 rec[EV_MAX_BYTES / 8] = {0};
+
+		arg.hdr.words = (u8)(sizeof(arg) / 8 + 4);
+		memcpy(rec, &arg, sizeof(arg));
+		snprintf((char *)rec + sizeof(arg), 32, "/missing/%llu", (unsigned long long)i);
+		assert_int_equal(model__event(m, (struct ev_hdr *)rec), 0);
+		assert_int_equal(model__event(m, &open.hdr), 0);
+		assert_int_equal(timeline__event(&t, m, &open.hdr), 0);
+		if (i % 100 == 0)
+			timeline__forget(&t, i * 100000 - 500000);
+		last = i;
+	}
+	const struct line *l = timeline__line(&t, 100);
+	const struct span *s = fifo__last(&l->spans);
+	char expected[32];
+
+	snprintf(expected, sizeof(expected), "/missing/%llu", (unsigned long long)last);
+	assert_string_equal(intern__text(&t.names, s->what), expected);
+	assert_true(t.names.n <= INTERN_MAX_TEXTS);
+	timeline__free(&t);
+	model__free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -279,6 +316,7 @@ int main(void)
 		cmocka_unit_test(test_a_frame_without_end_gives_up_its_beginning),
 		cmocka_unit_test(test_threads_that_came_and_went_are_forgotten),
 		cmocka_unit_test(test_late_record_takes_its_place),
+		cmocka_unit_test(test_names_do_not_run_out_however_many_there_were),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
