@@ -109,7 +109,7 @@ struct model_stats {
 struct model *model__new(void);
 void model__free(struct model *m);
 /* What ended before ts is not asked for any more: a stream without an end needs no more memory than what lives.
- * Pointers to threads and processes become invalid. 0 or -ENOMEM: then nothing is forgotten. */
+ * Pointers to threads and processes become invalid. 0 or -ENOMEM, after which the model is only to be freed. */
 int model__forget_dead(struct model *m, u64 ts);
 
 /* Tells what the model knows by now as records stamped ts, from which another model knows the same: a recording that

@@ -117,6 +117,7 @@ void pool__free(struct pool *p)
 	}
 	table__free(&p->known);
 	p->chunks = NULL;
+	p->bytes = 0;
 }
 
 static char *room(struct pool *p, size_t n)
@@ -151,5 +152,6 @@ const char *pool__intern(struct pool *p, const char *bytes, size_t n)
 	if (n)
 		memcpy(s, bytes, n);
 	s[n] = '\0';
+	p->bytes += n + 1;
 	return table__put(&p->known, key, s) ? NULL : s;
 }

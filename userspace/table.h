@@ -31,6 +31,7 @@ int table__put(struct table *t, struct key key, void *value);
 
 struct pool_chunk;
 struct pool {
+	size_t bytes; /* of texts */
 	struct pool_chunk *chunks;
 	struct table known;
 };

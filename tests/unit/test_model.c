@@ -288,6 +288,98 @@ static void test_what_says_what_a_person_wants_to_know(void **state)
 	model__free(m);
 }
 
+static void path_record(struct model *m, u64 ino)
+{
+	u64 rec[EV_MAX_BYTES / 8] = {0};
+	struct ev_path *e = (struct ev_path *)rec;
+	int n = snprintf(
+		e->parts, 128, "a-file-with-a-long-name-%020llu.tmp%ccache%cdata", (unsigned long long)ino, 0, 0);
+
+	e->hdr = (struct ev_hdr){.ts = ino, .kind = EV_PATH, .words = (u8)((sizeof(*e) + (size_t)n + 8) / 8)};
+	e->ino = ino;
+	e->dev = 1;
+	e->mode = 0x81a4;
+	assert_int_equal(model__event(m, &e->hdr), 0);
+}
+
+static void test_what_ended_is_forgotten_and_what_lives_is_not(void **state)
+{
+	struct model *m = model_of("0 0 0 info text=\"game.tgid=100\"\n"
+				   "0 100 0 process nspid=100 cmdline=\"game\\0--level\\0\"\n"
+				   "0 100 0 thread tgid=100 nstid=100 name=\"Main\"\n"
+				   "0 100 0 map start=0x1000 end=0x2000 path=\"/lib/x.so\"\n"
+				   "0 100 0 symbol addr=0x1000 size=16 name=\"f\\0x.so\"\n"
+				   "0 100 0 lock_name addr=0x5000 name=\"the lock\"\n"
+				   "1s 200 0 fork tgid=200 parent=100\n"
+				   "2s 200 0 exit tgid=200\n"
+				   "9s 201 0 fork tgid=201 parent=100\n"
+				   "10s 201 0 exit tgid=201\n");
+	const u64 files = 200000;
+
+	for (u64 ino = 1; ino <= files; ino++)
+		path_record(m, ino);
+	assert_int_equal(model__forget_dead(m, 5 * NSEC_PER_SEC), 0);
+	assert_null(model__find_thread(m, 200));
+	assert_null(model__find_process(m, 200));
+	assert_non_null(model__find_thread(m, 201)); /* not so long ago */
+	assert_string_equal(model__find_thread(m, 100)->name, "Main");
+	assert_memory_equal(model__find_process(m, 100)->cmdline, "game\0--level", 13);
+	assert_string_equal(model__info(m, "game.tgid"), "100");
+	assert_string_equal(model__mapping(m, 0x1800)->path, "/lib/x.so");
+	assert_string_equal(model__symbol(m, 0x1008)->name, "f");
+	assert_string_equal(model__symbol(m, 0x1008)->object, "x.so");
+	assert_string_equal(model__lock_name(m, 0x5000), "the lock");
+	assert_null(model__path(m, 1, 1));
+	assert_string_equal(model__path(m, 1, files), "/data/cache/a-file-with-a-long-name-00000000000000200000.tmp");
+	model__free(m);
+}
+
+static int hear(void *arg, const void *fixed, size_t bytes, const char *text, size_t len)
+{
+	u64 rec[EV_MAX_BYTES / 8] = {0};
+	struct ev_hdr *h = (struct ev_hdr *)rec;
+
+	memcpy(rec, fixed, bytes);
+	memcpy((char *)rec + bytes, text, len);
+	h->words = (u8)((bytes + len + 8) / 8);
+	return model__event(arg, h);
+}
+
+static void test_what_a_model_tells_makes_another_that_knows_the_same(void **state)
+{
+	struct model *m =
+		model_of("0 0 0 info text=\"game.tgid=100\"\n"
+			 "0 100 0 process parent=7 nspid=5 cmdline=\"game\\0--level\\0\"\n"
+			 "0 100 0 cgroup path=\"/user.slice\"\n"
+			 "0 100 0 thread tgid=100 nstid=5 name=\"Main\"\n"
+			 "0 100 0 map start=0x1000 end=0x2000 offset=0x3000 ino=9 dev=8:1 path=\"/lib/x.so\"\n"
+			 "0 100 0 lock_name addr=0x5000 name=\"the lock\"\n"
+			 "0 100 0 path ino=7 dev=8:1 mode=0x81a4 parts=\"a.bin\\0data\\0\"\n"
+			 "0 100 0 path ino=8 dev=8:1 mode=0x11a4 parts=\"\"\n"
+			 "1ms 101 0 fork tgid=100 parent=100 nstid=6 comm=\"Worker\"\n"
+			 "2ms 102 0 fork tgid=100 parent=100 comm=\"Gone\"\n"
+			 "3ms 102 0 exit tgid=100\n");
+	struct model *n = model__new();
+
+	assert_int_equal(model__tell(m, 5000000, hear, n), 0);
+	for (u64 ino = 7; ino <= 8; ino++)
+		assert_int_equal(model__tell_path(m, 5000000, 8 << 20 | 1, ino, hear, n), 0);
+	assert_int_equal(model__game(n), 100);
+	assert_memory_equal(model__find_process(n, 100)->cmdline, "game\0--level", 13);
+	assert_int_equal(model__find_process(n, 100)->parent, 7);
+	assert_string_equal(model__find_process(n, 100)->cgroup, "/user.slice");
+	assert_string_equal(model__find_thread(n, 101)->name, "Worker");
+	assert_true(model__find_thread(n, 101)->game);
+	assert_null(model__find_thread(n, 102));
+	assert_int_equal(model__host_tid(n, 6), 101);
+	assert_int_equal(model__mapping(n, 0x1800)->offset, 0x3000);
+	assert_string_equal(model__lock_name(n, 0x5000), "the lock");
+	assert_string_equal(model__path(n, 8 << 20 | 1, 7), "/data/a.bin");
+	assert_string_equal(model__path(n, 8 << 20 | 1, 8), model__path(m, 8 << 20 | 1, 8));
+	model__free(m);
+	model__free(n);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -304,6 +396,8 @@ int main(void)
 		cmocka_unit_test(test_counts_and_losses_are_kept_per_class),
 		cmocka_unit_test(test_info_keeps_order_and_the_last_value),
 		cmocka_unit_test(test_what_says_what_a_person_wants_to_know),
+		cmocka_unit_test(test_what_ended_is_forgotten_and_what_lives_is_not),
+		cmocka_unit_test(test_what_a_model_tells_makes_another_that_knows_the_same),
 	};
 
 	return cmocka_run_group_tests_name("model", tests, NULL, NULL);
