@@ -141,15 +141,6 @@ static int name_segment(void *arg, struct recording_writer *w, struct stacks *st
 	return e->o.name ? e->o.name(e->o.arg, w, stacks) : 0;
 }
 
-static void end_segment(struct engine *e)
-{
-	if (!e->segment.number)
-		return;
-	kept__size(&e->kept, e->segment.number, e->segment.w.bytes);
-	namer__take(&e->namer, &e->segment);
-	namer__tend(&e->namer, e->o.patient);
-}
-
 /* The disk is full, or something else is in the way: what is kept of this hitch goes, its figures stay. */
 static void give_up_segment(struct engine *e, int err)
 {
@@ -167,6 +158,19 @@ static void give_up_segment(struct engine *e, int err)
 		say(e, text);
 	}
 	e->full_since = e->now;
+}
+
+static void end_segment(struct engine *e)
+{
+	if (!e->segment.number)
+		return;
+	if (recording__flush(&e->segment.w)) {
+		give_up_segment(e, e->segment.w.error);
+		return;
+	}
+	kept__size(&e->kept, e->segment.number, e->segment.w.bytes);
+	namer__take(&e->namer, &e->segment);
+	namer__tend(&e->namer, e->o.patient);
 }
 
 static int begin_segment(struct engine *e, u64 from)

@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "engine.h"
@@ -413,6 +415,47 @@ static void test_where_nothing_can_be_written_every_frame_still_counts(void **st
 	engine__free(g.e);
 }
 
+static void limit_files(rlim_t bytes)
+{
+	struct rlimit l;
+
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &l), 0);
+	l.rlim_cur = bytes ?: l.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &l), 0);
+}
+
+static void test_a_disk_that_is_full_for_a_while_costs_what_is_kept_meanwhile_and_no_more(void **state)
+{
+	struct told t;
+	struct engine_options o = options(&t);
+	struct game g;
+
+	signal(SIGXFSZ, SIG_IGN);
+	g = begin(&o);
+	g.busy = 100;
+	limit_files(100 << 10);
+	frames(&g, 100);
+	hitch(&g, 40);
+	frames(&g, 35); /* merge has let go of the hitch */
+	engine__tend(g.e); /* what is kept reaches the disk, or not */
+	frames(&g, 100);
+	assert_int_equal(files_in(t.dir, false), 0);
+	assert_int_equal(engine__stats(g.e)->not_kept, 1);
+	hitch(&g, 40); /* so soon after it is not tried again */
+	frames(&g, 100);
+	assert_int_equal(engine__stats(g.e)->not_kept, 2);
+	limit_files(0);
+	frames(&g, 600);
+	hitch(&g, 40);
+	frames(&g, 100);
+	end(&g);
+	assert_int_equal(files_in(t.dir, false), 1);
+	assert_int_equal(t.frames, 35 + 600 + 400 + 3);
+	assert_int_equal(t.slow, 3);
+	assert_int_equal(t.n_hitches, 1);
+	clean(&t, &g);
+}
+
 /* ---- what happens in days ---- */
 
 static void test_a_game_that_crashes_leaves_its_last_seconds_and_the_next_one_counts_on(void **state)
@@ -617,6 +660,7 @@ int main(void)
 		cmocka_unit_test(test_limits_keep_frames_that_are_not_slow),
 		cmocka_unit_test(test_the_first_and_the_worst_of_a_kind_stay_when_room_is_short),
 		cmocka_unit_test(test_where_nothing_can_be_written_every_frame_still_counts),
+		cmocka_unit_test(test_a_disk_that_is_full_for_a_while_costs_what_is_kept_meanwhile_and_no_more),
 		cmocka_unit_test(test_a_game_that_crashes_leaves_its_last_seconds_and_the_next_one_counts_on),
 		cmocka_unit_test(test_a_frame_in_which_the_machine_slept_is_none_of_the_games_hitches),
 		cmocka_unit_test(test_what_is_shed_is_told_as_lost_and_no_frame_is),
