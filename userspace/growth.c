@@ -37,6 +37,7 @@ static void end_visit(struct growth *g, u64 ts)
 		return;
 	x = s->visits;
 	s->rises += s->visits && g->heap > s->last;
+	s->fell += s->visits ? s->last - min(s->last, g->heap) : 0;
 	s->first = s->visits ? s->first : g->heap;
 	s->last = g->heap;
 	s->visits++;
@@ -108,8 +109,10 @@ static bool is_suspect(const struct growth_scene *s)
 {
 	if (s->visits < (s->name[0] ? GROWTH_VISITS : GROWTH_WINDOWS))
 		return false;
-	/* nearly each visit ended with more than the one before */
-	return s->rises * 5 >= (s->visits - 1) * 4 && slope(s) >= GROWTH_LEAST;
+	/* Nearly each visit ended with more than the one before. What a garbage collector lets rise, it lets fall
+	 * again. */
+	return s->rises * 5 >= (s->visits - 1) * 4 && slope(s) >= GROWTH_LEAST && s->last > s->first &&
+	       s->last - s->first > 4 * s->fell;
 }
 
 static int by_bytes(const void *a, const void *b)

@@ -20,6 +20,7 @@ struct growth_scene {
 	char name[64];
 	u32 visits, rises;
 	u64 first, last;         /* bytes at the end of the first and last visit */
+	u64 fell;                /* bytes, in all visits that ended with less than the one before */
 	double sx, sy, sxx, sxy; /* over visits: their number, bytes */
 };
 

@@ -286,10 +286,11 @@ static bool find_again(struct soak *k)
 {
 	char why[1024];
 
+	k->away_since = clock_boot_ns();
 	k->next = k->o->r;
 	k->next.pid = 0;
 	k->next.command = NULL;
-	k->next.name = k->name;
+	k->next.name = k->o->r.name ?: k->name;
 	k->next.newest = true;
 	k->next.wait = false;
 	for (;;) {
@@ -305,7 +306,11 @@ static bool find_again(struct soak *k)
 		}
 		if (!target__by_name(&t, k->name, true, why, sizeof(why))) {
 			target__close(&t);
-			break;
+			session__free(&k->s);
+			if (session__find(&k->s, &k->next) == EXIT_OK) {
+				k->away_since = 0;
+				return true;
+			}
 		}
 		if (clock_boot_ns() - k->second > NSEC_PER_SEC) {
 			k->second = clock_boot_ns();
@@ -314,8 +319,14 @@ static bool find_again(struct soak *k)
 		}
 		usleep(FIND_US);
 	}
-	session__free(&k->s);
-	return session__find(&k->s, &k->next) == EXIT_OK;
+}
+
+static void suspect_leaks(struct soak *k)
+{
+	char text[600];
+
+	for (u32 i = 0; growth__suspect(&k->growth, engine__model(k->engine), i, text, sizeof(text)); i++)
+		note(k, "%s", text);
 }
 
 static bool goes_on(struct soak *k)
@@ -324,6 +335,7 @@ static bool goes_on(struct soak *k)
 
 	if (k->s.end != END_GAME)
 		return false;
+	suspect_leaks(k); /* while its model is there */
 	engine__game_ended(k->engine, !k->o->until_exit && !k->o->r.command, &code);
 	if (code & 0x7f) {
 		k->crashes++;
@@ -343,16 +355,20 @@ static int run(struct soak *k)
 		return status;
 	snprintf(k->name, sizeof(k->name), "%s", k->o->r.name ?: k->s.target.name);
 	k->start = clock_boot_ns();
-	status = soak__begin(k, k->o->r.command ? k->o->r.command[0] : k->name, now_ms(), k->start);
+	status = soak__begin(k, k->o->r.command ? basename(k->o->r.command[0]) : k->name, now_ms(), k->start);
 	if (status)
 		return status;
 	if (control__open(&k->control, k->dir, k->o->scene_file))
 		note(k, "redframe mark is not heard: %s", errstr(errno));
 	for (bool first = true; !status; first = false) {
 		status = watch(k, first);
-		if (status && !first) { /* gone again while we attached: it is not how the soak ends */
+		if (status == EXIT_NO_TARGET && !first) { /* gone again while we attached */
 			k->s.end = END_GAME;
 			status = EXIT_OK;
+		} else if (status && !first) {
+			k->err = -EIO; /* said already */
+			status = EXIT_OK;
+			break;
 		}
 		if (status || !goes_on(k))
 			break;
@@ -383,7 +399,10 @@ static bool is_measured(struct soak *k)
 
 	if (!s->frames)
 		tell_reason(k, "no frames were seen (frame source: %s)", k->s.source[0] ? k->s.source : "none found");
-	else if (!k->o->replay && k->s.end != END_GAME && k->stop > s->last_frame + SILENT_NS)
+	else if (k->away_since && k->stop > k->away_since + SILENT_NS)
+		tell_reason(
+			k, "the game ended %.0f s before, and was not started again", (k->stop - k->away_since) / 1e9);
+	else if (!k->o->replay && k->s.end != END_GAME && !k->away_since && k->stop > s->last_frame + SILENT_NS)
 		tell_reason(
 			k, "no frame for the last %.0f s: the frame source was lost", (k->stop - s->last_frame) / 1e9);
 	if (lost * 100 > (s->records + lost) * LOST_PERCENT)
@@ -451,14 +470,6 @@ static void add_counters(struct soak *k)
 		if (s->shed[i])
 			store__add_counter(k->store, k->run, name, s->shed[i]);
 	}
-}
-
-static void suspect_leaks(struct soak *k)
-{
-	char text[600];
-
-	for (u32 i = 0; growth__suspect(&k->growth, engine__model(k->engine), i, text, sizeof(text)); i++)
-		note(k, "%s", text);
 }
 
 static void sum_up(struct soak *k)
@@ -530,6 +541,8 @@ int verb__soak(int argc, char **argv)
 	k->stop = k->stop ?: clock_boot_ns();
 	if (k->engine && k->ledger && !status)
 		status = soak__end(k);
+	else if (k->ledger)
+		ledger__end(k->ledger, status, "it could not begin");
 	session__free(&k->s);
 	ledger__free(k->ledger);
 	engine__free(k->engine);

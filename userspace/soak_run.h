@@ -26,6 +26,7 @@ struct soak {
 	struct growth growth;
 	char run[RUN_ID_SIZE], dir[2048], name[64];
 	u64 start, stop;    /* BOOTTIME */
+	u64 away_since;     /* the game has ended, and is waited for; 0: it runs */
 	u64 second, looked; /* when that was last done */
 	u64 gap;            /* between the clocks */
 	u32 shed_level;
