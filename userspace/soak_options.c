@@ -30,6 +30,9 @@ static const struct option_row rows[] = {
 		"of all recordings; the least interesting make room; default 1.5G"),
 	ROW("segment", 0, OPT_BYTES, segment_bytes, "SIZE", "of one recording; default 256M"),
 	ROW("scene-file", 0, OPT_TEXT, scene_file, "FILE", "its first line names the scene, whenever it changes"),
+	ROW("junit", 0, OPT_TEXT, junit, "FILE", "a report for CI: a test case for each scene and limit"),
+	ROW("openmetrics", 0, OPT_TEXT, openmetrics, "FILE", "a report for Prometheus"),
+	ROW("html", 0, OPT_TEXT, html, "FILE", "a report for people: one page"),
 	ROW("replay", 0, OPT_TEXT, replay, "RECORDING", "a recording in place of a game"),
 	{},
 };
@@ -41,7 +44,7 @@ static const struct verb soak = {
 	.rows = rows,
 	.more = record_capture_rows,
 	.examples = "  redframe soak -n doom --duration 3600 --budget 60fps --meta commit=1a2b3c\n"
-		    "  redframe soak --fail frame=100 -o soak -- ./game --demo tour\n"
+		    "  redframe soak --fail frame=100 --junit soak.xml -o soak -- ./game --demo tour\n"
 		    "  redframe soak --replay run.redframe --store runs.db\n",
 };
 

@@ -1,21 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* A recording in place of a game. */
 #include <errno.h>
+#include <string.h>
 
+#include "events_desc.h"
 #include "log.h"
 #include "model.h"
 #include "replay.h"
 #include "soak_run.h"
+#include "strings.h"
 
-static s64 wall_clock_ms(struct recording *r)
+struct head {
+	s64 started_ms;
+	char game[64]; /* "" where it does not say */
+};
+
+/* What the run must know before the first record goes into it. */
+static int read_head(struct recording *r, struct head *h)
 {
+	static const char key[] = "game.name=";
 	const struct ev_hdr *rec;
-	s64 ms = 0;
+	char text[256];
+	int got = 0;
 
-	while (!ms && recording__next(r, &rec) == 1)
+	*h = (struct head){};
+	while ((!h->started_ms || !h->game[0]) && (got = recording__next(r, &rec)) == 1) {
 		if (rec->kind == EV_CLOCK)
-			ms = (s64)(((const struct ev_clock *)rec)->realtime / NSEC_PER_MSEC);
-	return recording__rewind(r) ? 0 : ms;
+			h->started_ms = (s64)(((const struct ev_clock *)rec)->realtime / NSEC_PER_MSEC);
+		if (rec->kind == EV_INFO && ev__text(rec, text, sizeof(text)) && !strncmp(text, key, strlen(key)))
+			utf8__sanitize(h->game, sizeof(h->game), text + strlen(key), strlen(text + strlen(key)));
+	}
+	return got < 0 ? got : recording__rewind(r);
 }
 
 static int feed(struct soak *k, struct recording *r)
@@ -34,13 +49,16 @@ static int feed(struct soak *k, struct recording *r)
 int soak__replay(struct soak *k)
 {
 	struct recording r;
+	struct head head;
 	int err = recording__open(&r, k->o->replay), status;
 
+	if (!err)
+		err = read_head(&r, &head);
 	if (err) {
 		log_err("%s: %s", k->o->replay, recording__strerror(err));
 		return EXIT_USAGE;
 	}
-	status = soak__begin(k, NULL, wall_clock_ms(&r), r.hdr.start);
+	status = soak__begin(k, head.game[0] ? head.game : NULL, head.started_ms, r.hdr.start);
 	if (!status) {
 		k->err = feed(k, &r);
 		k->start = r.hdr.start;

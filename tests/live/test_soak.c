@@ -180,14 +180,18 @@ static void test_slow_frames_are_kept_explained_and_every_frame_counts(void **st
 
 static void test_a_limit_that_is_crossed_ends_in_4(void **state)
 {
+	char junit[160];
 	struct live l;
 	pid_t pid;
 
 	begin(&l);
-	pid = soak(&l, "said", "--fail", "frame=60", "--", GAME, "--rounds", "1", NULL);
+	snprintf(junit, sizeof(junit), "%s/soak.xml", l.dir);
+	pid = soak(&l, "said", "--fail", "frame=60", "--junit", junit, "--", GAME, "--rounds", "1", NULL);
 	assert_int_equal(ended(&l, pid, "said"), 4);
 	said(&l, "said", "limit crossed: frame=60");
 	assert_int_equal(ask("select failed from checks where name = 'frame'"), 1);
+	said(&l, "soak.xml", "<failure");
+	said(&l, "soak.xml", "</testsuites>");
 	assert_int_equal(ask("select status from run_ends"), 4);
 	end(&l);
 }
