@@ -21,8 +21,8 @@
 #define ENGINE_LAST_NS       (2 * NSEC_PER_SEC) /* kept of a game that ends by a crash, at the least */
 #define ENGINE_SEGMENT_BYTES (256u << 20)
 #define ENGINE_MAX_BYTES     (1536u << 20)
-#define ENGINE_HISTORY_BYTES (24u << 20)
-#define ENGINE_STACK_BYTES   (6u << 20)
+#define ENGINE_HISTORY_BYTES (16u << 20)
+#define ENGINE_STACK_BYTES   (4u << 20)
 
 /* A frame, explained as far as that is possible without names. */
 struct soak_frame {

@@ -436,7 +436,7 @@ static void test_a_disk_that_is_full_for_a_while_costs_what_is_kept_meanwhile_an
 	limit_files(100 << 10);
 	frames(&g, 100);
 	hitch(&g, 40);
-	frames(&g, 35); /* merge has let go of the hitch */
+	frames(&g, 35);    /* merge has let go of the hitch */
 	engine__tend(g.e); /* what is kept reaches the disk, or not */
 	frames(&g, 100);
 	assert_int_equal(files_in(t.dir, false), 0);
