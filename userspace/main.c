@@ -9,10 +9,12 @@
 #include "doctor.h"
 #include "explain_verb.h"
 #include "export.h"
+#include "history_verb.h"
 #include "info.h"
 #include "log.h"
 #include "probe.h"
 #include "record.h"
+#include "report_verb.h"
 #include "soak.h"
 #include "symbolize_verb.h"
 
@@ -27,6 +29,10 @@ static const struct {
 	{"info", verb__info, "RECORDING                           what is in it: game, clock, kinds, counts, losses"},
 	{"compare", verb__compare,
 		"BASE NEW                            did this build get worse, and through which cause"},
+	{"report", verb__report,
+		"RUN --html FILE                     what a run measured: HTML, JUnit, OpenMetrics, JSON"},
+	{"history", verb__history,
+		"                                    a metric over builds; bisects to the first bad run"},
 	{"symbolize", verb__symbolize, "RECORDING --path DIR -o FILE        names from unstripped files, by build-id"},
 	{"soak", verb__soak, "[-p PID | -n NAME | -- CMD ARGS…]   hours of it: keep slow frames, sum up the run"},
 	{"mark", verb__mark, "-o DIR SCENE                        tell a running soak which scene the game shows"},

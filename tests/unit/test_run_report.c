@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "json.h"
+#include "run_query.h"
+#include "run_report.h"
+
+#define RUN  "00000000-0000-4000-8000-000000000001"
+#define EVIL "</script><b>&\"'\n\\ ]]>"
+
+typedef int (*writer)(struct store *s, const char *run, FILE *to);
+
+static struct store *filled(void)
+{
+	static u32 counts[BUCKETS];
+	struct store *s;
+	struct store_block b = {.scene = EVIL,
+		.frames = 600,
+		.slow = 6,
+		.dur_ns = 10 * NSEC_PER_SEC,
+		.max_ns = 80000000,
+		.p50_ns = 16000000,
+		.p99_ns = 30000000,
+		.counts = counts};
+
+	memset(counts, 0, sizeof(counts));
+	counts[bucket__of(16000000)] = 400;
+	counts[bucket__of(20000000)] = 185;
+	counts[bucket__of(80000000)] = 15;
+	b.causes[CAUSE_FILE_READ] = (struct store_cause){.ns = 5, .hitches = 6, .excess_ns = 300000000};
+	assert_int_equal(store__open(":memory:", &s), 0);
+	store__add_run(s, RUN, &(struct store_run){.started_ms = 1700000000000, .kind = "soak", .game = EVIL});
+	store__add_meta(s, RUN, "meta.x", EVIL);
+	for (b.block = 0; b.block < 5; b.block++) {
+		b.start_ms = b.block * 10000;
+		b.warm_up = !b.block;
+		store__add_block(s, RUN, &b);
+		store__add_hitches(s, RUN,
+			&(struct store_hitches){.block = b.block,
+				.fingerprint = 3,
+				.count = 6,
+				.excess_ns = 60000000,
+				.worst_ns = 70000000 + b.block,
+				.worst_frame = b.block,
+				.sentence = EVIL,
+				.trace = "javascript:alert(1)"});
+	}
+	store__add_fingerprint(s, RUN, &(struct store_fingerprint){.key = 3, .cause = CAUSE_FILE_READ, .text = EVIL});
+	store__add_memory(s, RUN, &(struct store_memory){.at_ms = 1, .scene = EVIL, .rss = 123456789});
+	store__add_check(s, RUN,
+		&(struct store_check){
+			.scene = EVIL, .name = "frame", .limit = "frame=33 ms", .failed = true, .text = EVIL});
+	store__add_counter(s, RUN, "lost.sched", 5);
+	store__add_note(s, RUN, 0, 5, EVIL);
+	store__add_end(s, RUN, 1700000050000, EXIT_WORSE, "a limit was crossed");
+	return s;
+}
+
+static char *written(struct store *s, writer write)
+{
+	char *text = NULL;
+	size_t n = 0;
+	FILE *f = open_memstream(&text, &n);
+
+	assert_non_null(f);
+	assert_int_equal(write(s, RUN, f), 0);
+	fclose(f);
+	return text;
+}
+
+static char *report(writer write)
+{
+	struct store *s = filled();
+	char *text = written(s, write);
+
+	store__close(s);
+	return text;
+}
+
+static void test_figures_are_sums_over_blocks_without_warm_up(void **state)
+{
+	struct store *s = filled();
+	struct run_facts f;
+
+	assert_int_equal(run_facts__load(s, RUN, &f), 0);
+	assert_int_equal(f.n_scenes, 1);
+	assert_int_equal(f.scenes[0].frames, 4 * 600);
+	assert_int_equal(f.scenes[0].warm_up_frames, 600);
+	assert_true(f.scenes[0].p50_ns > 15900000 && f.scenes[0].p50_ns < 16100000);
+	assert_true(f.scenes[0].p95_ns > 19900000 && f.scenes[0].p95_ns < 20200000);
+	assert_int_equal(f.scenes[0].max_ns, 80000000);
+	assert_int_equal(f.scenes[0].peak_rss, 123456789);
+	assert_int_equal(f.n_hitches, 1);
+	assert_int_equal(f.hitches[0].hitches, 30);
+	assert_int_equal(f.hitches[0].worst_frame, 4);
+	assert_string_equal(run_facts__result(&f), "failed");
+	run_facts__free(&f);
+	assert_int_equal(run_facts__load(s, "00000000-0000-4000-8000-000000000002", &f), -ENOENT);
+	run_facts__free(&f);
+	store__close(s);
+}
+
+/* no tag that we did not write, no address outside of the page, no script */
+static void test_the_page_needs_no_network_and_hostile_text_stays_text(void **state)
+{
+	char *html = report(run_report__html);
+
+	assert_null(strstr(html, "<b>&"));
+	assert_null(strstr(html, "<script"));
+	assert_null(strstr(html, "</script"));
+	assert_null(strstr(html, "http://"));
+	assert_null(strstr(html, "https://"));
+	assert_null(strstr(html, "href=\"javascript:"));
+	assert_non_null(strstr(html, "href=\"./javascript%3Aalert"));
+	assert_non_null(strstr(html, "default-src 'none'"));
+	assert_non_null(strstr(html, "prefers-color-scheme:dark"));
+	assert_non_null(strstr(html, "<details open>"));
+	assert_non_null(strstr(html, "<polyline"));
+	free(html);
+}
+
+/* every < begins a tag, tags close in order, attributes hold no raw < or & that is no reference */
+static void check_xml(const char *p)
+{
+	const char *open[64], *end;
+	int depth = 0;
+
+	for (p = strchr(p, '<'); p; p = strchr(end, '<')) {
+		end = strchr(p, '>');
+		assert_non_null(end);
+		assert_true(!memchr(p + 1, '<', (size_t)(end - p)));
+		if (p[1] == '?' || end[-1] == '/')
+			continue;
+		if (p[1] == '/') {
+			size_t n = (size_t)(end - p - 2);
+
+			assert_true(depth > 0 && !strncmp(open[--depth] + 1, p + 2, n));
+		} else {
+			assert_true(depth < 64);
+			open[depth++] = p;
+		}
+	}
+	assert_int_equal(depth, 0);
+}
+
+static void test_junit_has_a_case_for_each_limit_and_fails_where_it_was_crossed(void **state)
+{
+	char *xml = report(run_report__junit);
+
+	check_xml(xml);
+	assert_non_null(strstr(xml, "tests=\"2\" failures=\"1\" errors=\"0\""));
+	assert_non_null(strstr(xml, "<failure message=\"&#60;/script&#62;"));
+	for (const char *p = xml; *p; p++)
+		assert_true((unsigned char)*p >= ' ' || *p == '\n');
+	free(xml);
+}
+
+static void test_a_run_without_frames_is_an_error_and_never_passed(void **state)
+{
+	struct store *s;
+	char *text;
+
+	assert_int_equal(store__open(":memory:", &s), 0);
+	store__add_run(s, RUN, &(struct store_run){.kind = "soak", .game = "g"});
+	store__add_end(s, RUN, 1, EXIT_OK, NULL);
+	text = written(s, run_report__junit);
+	assert_non_null(strstr(text, "errors=\"1\""));
+	assert_non_null(strstr(text, "<error message=\"not measured: no frames\"/>"));
+	free(text);
+	text = written(s, run_report__openmetrics);
+	assert_non_null(strstr(text, "redframe_measured{run=\"" RUN "\"} 0\n"));
+	free(text);
+	text = written(s, run_report__html);
+	assert_non_null(strstr(text, "not measured"));
+	free(text);
+	store__close(s);
+}
+
+static void test_json_says_the_same(void **state)
+{
+	char *text = report(run_report__json);
+	struct json *tree = json__parse(text);
+
+	assert_non_null(tree);
+	assert_string_equal(json__text(tree, "result"), "failed");
+	assert_int_equal(json__number(json__get(tree, "scenes")->child, "frames"), 2400);
+	assert_string_equal(json__text(json__get(tree, "scenes")->child, "scene"), EVIL);
+	assert_int_equal(json__number(json__get(tree, "counters"), "lost.sched"), 5);
+	json__free(tree);
+	free(text);
+}
+
+/* a sample belongs to the family of the TYPE line above it; a histogram never falls and ends in +Inf = count */
+static void test_openmetrics_keeps_its_grammar(void **state)
+{
+	char *text = report(run_report__openmetrics), *rest = NULL, family[64] = "", last[512] = "";
+	unsigned long long before = 0, v;
+
+	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		snprintf(last, sizeof(last), "%s", line);
+		if (sscanf(line, "# TYPE %63s", family) == 1 || line[0] == '#')
+			continue;
+		assert_int_equal(strncmp(line, family, strlen(family)), 0);
+		assert_non_null(strrchr(line, '}'));
+		if (!strstr(line, "_bucket{"))
+			continue;
+		v = strtoull(strrchr(line, '}') + 1, NULL, 10);
+		assert_true(v >= before);
+		before = strstr(line, "le=\"+Inf\"") ? 0 : v;
+	}
+	assert_string_equal(last, "# EOF");
+	free(text);
+}
+
+static void test_openmetrics_passes_promtool(void **state)
+{
+	char *text = report(run_report__openmetrics);
+	FILE *p;
+
+	if (system("command -v promtool >/dev/null 2>&1")) {
+		free(text);
+		print_message("skipped: promtool is not installed (Debian: prometheus)\n");
+		skip();
+	}
+	p = popen("promtool check metrics >/dev/null 2>&1", "w");
+	assert_non_null(p);
+	fputs(text, p);
+	/* 3: it is well-formed, and its linter has wishes */
+	assert_true(WEXITSTATUS(pclose(p)) == 0);
+	free(text);
+}
+
+/* as a headless browser draws it: that there is something, people look at the rest */
+static void test_the_page_renders_in_chromium(void **state)
+{
+	char dir[] = "/tmp/redframe-page.XXXXXX", command[600];
+	char *html;
+	FILE *f;
+
+	if (system("command -v chromium >/dev/null 2>&1")) {
+		print_message("skipped: chromium is not installed\n");
+		skip();
+	}
+	html = report(run_report__html);
+	assert_non_null(mkdtemp(dir));
+	snprintf(command, sizeof(command), "%s/page.html", dir);
+	f = fopen(command, "w");
+	assert_non_null(f);
+	fputs(html, f);
+	fclose(f);
+	free(html);
+	snprintf(command, sizeof(command),
+		"cd %s && timeout 60 chromium --headless --no-sandbox --disable-gpu --user-data-dir=%s/profile "
+		"--screenshot=%s/page.png --window-size=1000,1400 file://%s/page.html >/dev/null 2>&1 && "
+		"test $(stat -c %%s page.png) -gt 20000",
+		dir, dir, dir, dir);
+	assert_int_equal(system(command), 0);
+	snprintf(command, sizeof(command), "rm -rf %s", dir);
+	assert_int_equal(system(command), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_figures_are_sums_over_blocks_without_warm_up),
+		cmocka_unit_test(test_the_page_needs_no_network_and_hostile_text_stays_text),
+		cmocka_unit_test(test_junit_has_a_case_for_each_limit_and_fails_where_it_was_crossed),
+		cmocka_unit_test(test_a_run_without_frames_is_an_error_and_never_passed),
+		cmocka_unit_test(test_json_says_the_same),
+		cmocka_unit_test(test_openmetrics_keeps_its_grammar),
+		cmocka_unit_test(test_openmetrics_passes_promtool),
+		cmocka_unit_test(test_the_page_renders_in_chromium),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
