@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "compare.h"
+#include "history_verb.h"
 #include "json.h"
 #include "ledger.h"
 
@@ -335,6 +336,67 @@ static void test_what_keeps_runs_from_being_compared_is_named(void **state)
 	store__close(s);
 }
 
+/* ---- history ---- */
+
+static int run_history(const char *path, const char *out, char **words, int n)
+{
+	char *argv[16] = {"--store", (char *)path};
+	int saved = dup(STDOUT_FILENO), status;
+
+	memcpy(argv + 2, words, (size_t)n * sizeof(*words));
+	fflush(stdout);
+	assert_non_null(freopen(out, "w", stdout));
+	status = verb__history(n + 2, argv);
+	fflush(stdout);
+	dup2(saved, STDOUT_FILENO);
+	close(saved);
+	clearerr(stdout);
+	return status;
+}
+
+static char *read_all(const char *path, char *buf, size_t size)
+{
+	FILE *f = fopen(path, "r");
+
+	assert_non_null(f);
+	buf[fread(buf, 1, size - 1, f)] = 0;
+	fclose(f);
+	return buf;
+}
+
+/* eight builds, of which the sixth and all later ones are slower; and one of another device between them */
+static void test_history_bisects_to_the_first_bad_run(void **state)
+{
+	const struct game good = {.speed = 1, .seconds = 120}, bad = {.speed = 1.2, .seconds = 120},
+			  other = {.speed = 9, .seconds = 30, .device = "desktop"};
+	char path[] = "/tmp/test_history.XXXXXX", out[64], id[RUN_ID_SIZE], build[8], text[8192];
+	struct json *tree;
+	struct store *s;
+
+	assert_true(close(mkstemp(path)) == 0);
+	snprintf(out, sizeof(out), "%s.out", path);
+	random_state = 5;
+	assert_int_equal(store__open(path, &s), 0);
+	for (int i = 1; i <= 8; i++) {
+		snprintf(id, sizeof(id), "%08d-0000-4000-8000-000000000000", i);
+		snprintf(build, sizeof(build), "%d", i);
+		add_run(s, id, i < 6 ? &good : &bad, i * 10, build);
+	}
+	add_run(s, "00000099-0000-4000-8000-000000000000", &other, 35, "9");
+	assert_int_equal(store__close(s), 0);
+	assert_int_equal(run_history(path, out, (char *[]){"--bisect", "--json", "--metric", "p50_ms"}, 4), EXIT_WORSE);
+	tree = json__parse(read_all(out, text, sizeof(text)));
+	assert_string_equal(json__text(tree, "first_bad"), "00000006-0000-4000-8000-000000000000");
+	assert_int_equal(json__get(tree, "runs")->n, 8);
+	json__free(tree);
+	assert_int_equal(run_history(path, out, (char *[]){"--limit", "3", "--bisect"}, 3), EXIT_OK);
+	assert_non_null(strstr(read_all(out, text, sizeof(text)), "build 7"));
+	assert_null(strstr(text, "build 5"));
+	assert_int_equal(run_history(path, out, (char *[]){"--metric", "fps"}, 2), EXIT_USAGE);
+	unlink(path);
+	unlink(out);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -347,6 +409,7 @@ int main(void)
 		cmocka_unit_test(test_scenes_are_compared_only_with_themselves),
 		cmocka_unit_test(test_a_worsening_that_the_confirming_run_lacks_is_refuted),
 		cmocka_unit_test(test_runs_are_found_by_id_metadata_and_order),
+		cmocka_unit_test(test_history_bisects_to_the_first_bad_run),
 		cmocka_unit_test(test_what_keeps_runs_from_being_compared_is_named),
 	};
 
