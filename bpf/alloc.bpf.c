@@ -124,11 +124,14 @@ int alloc__call(struct pt_regs *ctx)
 	u64 size, old, sp, ts;
 	struct thread_state *st;
 	struct ev_alloc *e;
+	struct alloc_calls *calls;
 	bool is_free, inner;
 
 	if (!p)
 		return 0;
-	alloc_calls[bpf_get_smp_processor_id() & (LOST_CPUS - 1)].n++;
+	calls = &alloc_calls[bpf_get_smp_processor_id() & (LOST_CPUS - 1)];
+	calls->n++;
+	calls->stepped += p->stepped;
 	st = thread_state(task);
 	if (!st)
 		return lost(CLASS_ALLOC);

@@ -50,10 +50,15 @@ struct irq_begin {
 #define HEAP_TOP  (-16)                    /* offset from the first bin: the block at the heap's end */
 #define HEAP_SIZE (16 * HEAP_BINS + 8 * 5) /* offset: bytes of the heap; behind a bit map and three words */
 
-/* hits of the allocation probes on a CPU, for the guard in userspace/session.c; a cache line each */
+/* hits of the allocation probes on a CPU, for the estimate of what they cost; a cache line each */
 struct alloc_calls {
 	__u64 n;
-	__u64 pad[7];
+	__u64 stepped; /* of these */
+	__u64 pad[6];
 };
+
+/* what the programs leave out on userspace's word, to cost the game less (userspace/governor.h) */
+#define THIN_STACK 1 /* no stack is copied */
+#define THIN_FILE  2 /* calls on files are recorded that take syscall_min_ns */
 
 #endif

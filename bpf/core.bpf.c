@@ -18,4 +18,5 @@ struct threads_by_tid threads_by_tid SEC(".maps");
 struct probes probes SEC(".maps");
 struct games games SEC(".maps");
 __u32 game_tgid = 0, game_only = 0;
+__u32 thin = 0;
 __u64 heap_bins = 0, heap_looked = 0;

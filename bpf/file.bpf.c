@@ -232,6 +232,8 @@ static __always_inline int sync(struct call *c, struct pt_regs *regs)
 
 int file__exit(struct call *c, struct pt_regs *regs, u8 handler)
 {
+	if (thin & THIN_FILE && c->dur < opt.syscall_min_ns)
+		return 0;
 	if (handler <= HANDLE_PWRITEV2)
 		return data(c, regs, handler);
 	if (handler == HANDLE_SYNC)

@@ -42,6 +42,7 @@ struct probe_desc {
 	__u16 site; /* id in the records */
 	__u32 ret;  /* offset from the stack pointer to the return address at the probe point, in bytes; ~0: unknown */
 	struct probe_arg args[PROBE_ARGS];
+	__u64 stepped; /* 1: each hit is single-stepped */
 };
 
 #define PROBE_MAX 8192 /* sites of one recording */

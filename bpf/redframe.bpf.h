@@ -86,6 +86,9 @@ extern struct games games SEC(".maps");
 /* With opt.follow, as userspace finds out: the game among them, and whether only that is recorded from here on. */
 extern __u32 game_tgid, game_only;
 
+/* THIN_… */
+extern __u32 thin;
+
 /* In its place where task storage fails at times: by thread id. Preallocated, so that it can be used anywhere. */
 struct threads_by_tid {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -221,7 +224,7 @@ int stack__copy(u64 ts, u32 reason);
 /* The stack for the event of ts that the current thread is about to record, if it is worth one. */
 static __always_inline void stack__tell(u64 ts, bool worth, u32 reason)
 {
-	if (opt.stack_bytes && worth)
+	if (opt.stack_bytes && worth && !(thin & THIN_STACK))
 		stack__copy(ts, reason);
 }
 

@@ -7,7 +7,7 @@ static __always_inline void tell_stack(struct task_struct *task, u64 ts)
 	struct thread_state *st = opt.stack_bytes ? thread_state(task) : NULL;
 
 	/* not each: a thousand a second would cost the game more than they tell */
-	if (st && opt.stack_sample_every && !(++st->samples % opt.stack_sample_every))
+	if (st && !(thin & THIN_STACK) && opt.stack_sample_every && !(++st->samples % opt.stack_sample_every))
 		stack__copy(ts, STACK_SAMPLE);
 }
 

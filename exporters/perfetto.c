@@ -242,6 +242,9 @@ static void dispatch(struct perfetto *p, const struct model *m, const struct ev_
 	case EV_NOTE:
 		events__text(p, m, rec, "note");
 		return;
+	case EV_SHED:
+		events__text(p, m, rec, ((const struct ev_shed *)rec)->out ? "left out" : "recorded again");
+		return;
 	case EV_SCENE:
 		events__text(p, m, rec, "scene");
 		return;
@@ -272,6 +275,9 @@ static void dispatch(struct perfetto *p, const struct model *m, const struct ev_
 	case EV_COST:
 		events__cost(p, m, (const void *)rec);
 		break;
+	case EV_EFFECT:
+		events__effect(p, m, (const void *)rec);
+		return;
 	}
 	events__generic(p, m, rec, d);
 }

@@ -217,6 +217,7 @@ void events__generic(struct perfetto *p, const struct model *m, const struct ev_
 void events__lost(struct perfetto *p, const struct model *m, const struct ev_lost *ev);
 void events__memory(struct perfetto *p, const struct model *m, const struct ev_mem_call *ev);
 void events__cost(struct perfetto *p, const struct model *m, const struct ev_cost *ev);
+void events__effect(struct perfetto *p, const struct model *m, const struct ev_effect *ev);
 void events__text(struct perfetto *p, const struct model *m, const struct ev_hdr *rec, const char *name);
 
 /* ---- perfetto_stacks.c ---- */
@@ -280,6 +281,7 @@ struct perfetto {
 	u64 heap_start;
 	s64 mapped;
 	u64 cost_ts, cost_cpu_ns;
+	u64 effect_counter[CLASS_COUNT], effect_ts[CLASS_COUNT], effect_ns[CLASS_COUNT];
 	u64 clock_ts, clock_monotonic; /* of the last snapshot */
 	struct frame_tracks *streams;  /* [FRAME_STREAMS], by frame_stream.id */
 };

@@ -235,6 +235,22 @@ void events__cost(struct perfetto *p, const struct model *m, const struct ev_cos
 	p->cost_cpu_ns = ev->cpu_ns;
 }
 
+void events__effect(struct perfetto *p, const struct model *m, const struct ev_effect *ev)
+{
+	u32 class = ev->class < CLASS_COUNT ? ev->class : CLASS_META;
+	u64 wall = ev->hdr.ts - p->effect_ts[class], ns = ev->ns - p->effect_ns[class];
+	char name[64];
+
+	if (!p->effect_counter[class]) {
+		snprintf(name, sizeof(name), "redframe probes, estimated: %s", class_names[class]);
+		p->effect_counter[class] = perfetto__counter(p, m, name, 0, "%");
+	}
+	if (p->effect_ts[class] && ev->hdr.ts > p->effect_ts[class] && ev->ns >= p->effect_ns[class])
+		perfetto__count_double(p, ev->hdr.ts, p->effect_counter[class], 100.0 * (double)ns / (double)wall);
+	p->effect_ts[class] = ev->hdr.ts;
+	p->effect_ns[class] = ev->ns;
+}
+
 /* a META record of which a person should see the moment */
 void events__text(struct perfetto *p, const struct model *m, const struct ev_hdr *rec, const char *name)
 {

@@ -168,6 +168,9 @@ static void note_verdict(struct perfetto *p, const struct model *m, const struct
 		perfetto__note_bool(p, "unsure", true);
 	if (f->lost)
 		perfetto__note_uint(p, "lost_events", f->lost);
+	for (int c = 0; c < CLASS_COUNT; c++)
+		if (f->thinned >> c & 1)
+			perfetto__note_str(p, "thinned", class_names[c]);
 	perfetto__note_uint(p, "tid", f->tid);
 	if (t && t->name[0])
 		perfetto__note_str(p, "thread", t->name);

@@ -410,13 +410,43 @@ u64 capture__skipped(const struct capture *c, char *worst, size_t size)
 	return sum;
 }
 
-u64 capture__alloc_calls(const struct capture *c)
+u64 capture__alloc_calls(const struct capture *c, u64 *stepped)
 {
 	u64 sum = 0;
 
-	for (int i = 0; i < LOST_CPUS; i++)
+	*stepped = 0;
+	for (int i = 0; i < min(c->n_cpus, LOST_CPUS); i++) {
 		sum += c->skel->bss->alloc_calls[i].n;
+		*stepped += c->skel->bss->alloc_calls[i].stepped;
+	}
 	return sum;
+}
+
+void capture__thin(struct capture *c, u32 thin)
+{
+	__atomic_store_n(&c->skel->bss->thin, thin, __ATOMIC_RELAXED);
+}
+
+int capture__keep_stats(void)
+{
+	int fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+
+	return fd < 0 ? -errno : fd;
+}
+
+bool capture__runs(const struct capture *c, int i, const char **name, u64 *runs, u64 *ns)
+{
+	struct bpf_prog_info info = {};
+	u32 len = sizeof(info);
+
+	if (i >= c->n_programs)
+		return false;
+	*name = c->programs[i].name;
+	if (c->programs[i].attached)
+		bpf_obj_get_info_by_fd(bpf_program__fd(c->programs[i].prog), &info, &len);
+	*runs = info.run_cnt;
+	*ns = info.run_time_ns;
+	return true;
 }
 
 bool capture__attached(const struct capture *c, enum ev_class class)

@@ -59,8 +59,21 @@ u64 capture__lost(const struct capture *c, enum ev_class class, u32 cpu);
 /* Events that the kernel did not hand to a program because it ran on that CPU already (v5.12 9ed9e9ba2337; before, not
  * counted); in worst the program that it happened to most. */
 u64 capture__skipped(const struct capture *c, char *worst, size_t size);
-/* hits of allocation probes since load, small ones included */
-u64 capture__alloc_calls(const struct capture *c);
+/* hits of allocation probes since load, small ones included; *stepped of them were single-stepped */
+u64 capture__alloc_calls(const struct capture *c, u64 *stepped);
+/* From now on leaves out, or no longer, THIN_… of bpf_options.h. */
+void capture__thin(struct capture *c, u32 thin);
+/* CPU samples off and on again. 0 or -errno. */
+int capture__sample(struct capture *c, bool on);
+/* A probe of ours at a place in a file that this process maps, which records nothing: to see what it costs. NULL where
+ * it does not attach. */
+struct capture_trial;
+struct capture_trial *capture__try(const struct capture *c, const char *path, u64 offset);
+void capture__end_try(struct capture_trial *t);
+/* Keeps the kernel's statistics of all BPF programs on, until the fd is closed: they cost some 20 ns a run. -errno */
+int capture__keep_stats(void);
+/* runs of a program and the time in them while statistics were on; false at the end */
+bool capture__runs(const struct capture *c, int i, const char **name, u64 *runs, u64 *ns);
 /* why stacks were not copied, enum stack_skip, and how many were */
 u64 capture__stacks(const struct capture *c, u64 skipped[]);
 bool capture__attached(const struct capture *c, enum ev_class class); /* all programs of the class are in place */

@@ -47,7 +47,7 @@ static int keep_link(struct capture *c, struct bpf_link *link, int what)
 	return link ? keep(c, (struct link){.link = link, .fd = -1, .what = what}) : -errno;
 }
 
-static int attach_per_cpu(struct capture *c, struct program *p, u64 config, u64 period)
+static int attach_per_cpu(struct capture *c, struct program *p, u64 config, u64 period, int what)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -65,7 +65,7 @@ static int attach_per_cpu(struct capture *c, struct program *p, u64 config, u64 
 				continue; /* not online */
 			return -errno;
 		}
-		err = keep_link(c, bpf_program__attach_perf_event(p->prog, fd), -1);
+		err = keep_link(c, bpf_program__attach_perf_event(p->prog, fd), what);
 		if (err) {
 			close(fd);
 			return err;
@@ -78,11 +78,11 @@ static int attach_per_cpu(struct capture *c, struct program *p, u64 config, u64 
 static int attach_program(struct capture *c, struct program *p)
 {
 	if (!strcmp(p->name, "fault__minor"))
-		return attach_per_cpu(c, p, PERF_COUNT_SW_PAGE_FAULTS_MIN, 1);
+		return attach_per_cpu(c, p, PERF_COUNT_SW_PAGE_FAULTS_MIN, 1, -1);
 	if (!strcmp(p->name, "fault__major"))
-		return attach_per_cpu(c, p, PERF_COUNT_SW_PAGE_FAULTS_MAJ, 1);
+		return attach_per_cpu(c, p, PERF_COUNT_SW_PAGE_FAULTS_MAJ, 1, -1);
 	if (!strcmp(p->name, "sample__tick"))
-		return attach_per_cpu(c, p, PERF_COUNT_SW_CPU_CLOCK, NSEC_PER_SEC / c->o.sample_hz);
+		return attach_per_cpu(c, p, PERF_COUNT_SW_CPU_CLOCK, NSEC_PER_SEC / c->o.sample_hz, LINK_SAMPLE);
 	return keep_link(c, bpf_program__attach(p->prog), -1);
 }
 
@@ -166,7 +166,11 @@ static void tell_failed(struct capture *c, const struct batch *b, const struct s
 
 static int add_to_batch(struct capture *c, struct batch *b, const struct site *s, u32 i)
 {
-	int err = bpf_map__update_elem(c->skel->maps.probes, &i, sizeof(i), &s->desc, sizeof(s->desc), BPF_ANY);
+	struct probe_desc desc = s->desc;
+	int err;
+
+	desc.stepped = s->stepped;
+	err = bpf_map__update_elem(c->skel->maps.probes, &i, sizeof(i), &desc, sizeof(desc), BPF_ANY);
 
 	if (err)
 		return err;
@@ -229,7 +233,7 @@ static void destroy(struct link *links, int n)
 		link__destroy(&links[i]);
 }
 
-void capture__detach_sites(struct capture *c, u8 what)
+static void detach_what(struct capture *c, int what)
 {
 	int kept = 0;
 
@@ -243,6 +247,52 @@ void capture__detach_sites(struct capture *c, u8 what)
 	}
 	destroy(c->links + kept, c->n_links - kept);
 	c->n_links = kept;
+}
+
+void capture__detach_sites(struct capture *c, u8 what)
+{
+	detach_what(c, what);
+}
+
+int capture__sample(struct capture *c, bool on)
+{
+	struct program *p = capture__find_program(c, "sample__tick");
+
+	detach_what(c, LINK_SAMPLE);
+	return on && p && p->attached ? attach_program(c, p) : 0;
+}
+
+/* ---- trials ---- */
+
+struct capture_trial {
+	struct link link;
+};
+
+struct capture_trial *capture__try(const struct capture *c, const char *path, u64 offset)
+{
+	struct program *p = capture__find_program((struct capture *)c, "alloc__call");
+	struct capture_trial *t = calloc(1, sizeof(*t));
+	u64 none = 0, cookie = 0;
+
+	if (!t || !p || !p->wanted || p->failed)
+		goto failed;
+	t->link.fd = -1;
+	if (c->uprobe_multi)
+		t->link.fd =
+			uprobe_multi__attach(bpf_program__fd(p->prog), path, (u32)getpid(), &offset, &none, &cookie, 1);
+	else
+		t->link.link = bpf_program__attach_uprobe(p->prog, false, getpid(), path, offset);
+	if (t->link.link || t->link.fd >= 0)
+		return t;
+failed:
+	free(t);
+	return NULL;
+}
+
+void capture__end_try(struct capture_trial *t)
+{
+	link__destroy(&t->link);
+	free(t);
 }
 
 void capture__detach(struct capture *c)

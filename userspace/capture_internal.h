@@ -22,10 +22,11 @@ struct program {
 	bool wanted, failed, attached;
 };
 
+#define LINK_SAMPLE (-2)
 struct link {
 	struct bpf_link *link;
 	int fd;   /* of a link that libbpf does not know, when link is NULL */
-	int what; /* enum probe_what of a site, -1: no site */
+	int what; /* enum probe_what of a site, LINK_SAMPLE, -1: anything else */
 };
 
 struct capture {

@@ -41,6 +41,9 @@ static int take(void *arg, void *data, size_t size)
 	if (h->kind == EV_STACK && d->stacks && size >= sizeof(struct stack_copy))
 		stacks__add(d->stacks, d->out->bytes, data, size);
 	d->records++;
+	d->kinds[h->kind]++;
+	if (h->kind == EV_SWITCH)
+		d->game_switches += !!(((const struct ev_switch *)h)->flags & (SWITCH_GAME | SWITCH_NEXT_GAME));
 	d->pass_bytes += size + 8; /* the ring's own header */
 	return recording__append(d->out, data, bytes);
 }

@@ -26,6 +26,8 @@ struct drain {
 	u64 wakeups;
 	/* for progress and limits */
 	u64 records, marks, lost;
+	u64 kinds[256]; /* … of each kind */
+	u64 game_switches;
 	u64 lost_class[CLASS_COUNT];
 	u64 mark_ts, mark_ns, worst_ns; /* the last frame mark, the time between the last two, the longest so far */
 };

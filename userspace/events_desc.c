@@ -190,6 +190,7 @@ u64 ev__count(const struct ev_hdr *h)
 	case EV_FREE:
 	case EV_MESSAGE:
 	case EV_COST:
+	case EV_EFFECT:
 	case EV_MEMORY:
 		return 0;
 	}

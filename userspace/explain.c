@@ -266,6 +266,7 @@ static int evaluate(struct explain *x, struct model *m, const struct frame *f)
 	v->slow = is_slow(x, f->end - f->start, v->budget_ns);
 	memset(v->frame.lost_class, 0, sizeof(v->frame.lost_class));
 	v->frame.lost = model__lost_in(m, f->start, f->end, v->frame.lost_class);
+	v->frame.thinned = model__thinned_in(m, f->start, f->end);
 	v->forgotten = f->start < x->timeline.cut;
 	v->unsure = v->frame.lost || v->forgotten;
 	v->warm_up = !baseline__warm(s->baseline);

@@ -187,6 +187,23 @@ static void add_parts(struct str *s, const struct part *parts, u32 n, const stru
 	}
 }
 
+/* the classes of which redframe left something out, to cost the game less */
+static void add_thinned(struct str *s, const struct frame *f)
+{
+	const char *comma = "";
+
+	if (!f->thinned)
+		return;
+	str__add(s, ", \"thinned\": [");
+	for (int c = 0; c < CLASS_COUNT; c++) {
+		if (!(f->thinned >> c & 1))
+			continue;
+		str__fmt(s, "%s\"%s\"", comma, class_names[c]);
+		comma = ", ";
+	}
+	str__add(s, "]");
+}
+
 static void add_lost(struct str *s, const struct frame *f)
 {
 	const char *comma = "";
@@ -237,6 +254,7 @@ void json__frame(struct str *s, const struct verdict *v, const struct model *m)
 	str__fmt(s, ", \"typical_from\": \"%s\", ", v->warm_up ? "budget" : "median");
 	add_u64(s, "lost_events", f->lost);
 	add_lost(s, f);
+	add_thinned(s, f);
 	str__fmt(s, ", \"unsure\": %s, \"slow\": %s", v->unsure ? "true" : "false", v->slow ? "true" : "false");
 	maybe_text(s, "scene", f->scene[0] ? f->scene : NULL);
 	maybe_u64(s, "allocations", v->allocs);

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "events_desc.h"
 #include "explain_view.h"
 #include "names.h"
 #include "recording.h"
@@ -142,12 +143,28 @@ static void add_title(struct str *s, const struct verdict *v, const struct model
 	str__add(s, "\n");
 }
 
+static void add_thinned(struct str *s, u32 classes)
+{
+	const char *comma = "";
+
+	str__add(s, "     not recorded whole, to cost the game less: ");
+	for (int c = 0; c < CLASS_COUNT; c++) {
+		if (!(classes >> c & 1))
+			continue;
+		str__fmt(s, "%s%s", comma, class_names[c]);
+		comma = ", ";
+	}
+	str__add(s, "\n");
+}
+
 void text__frame(struct str *s, const struct verdict *v, const struct model *m, bool colour)
 {
 	add_title(s, v, m, colour);
 	on(s, colour, DIM);
 	add_parts(s, v->parts, v->n_parts, 0);
 	on(s, colour, RESET);
+	if (v->frame.thinned)
+		add_thinned(s, v->frame.thinned);
 	if (v->not_followed)
 		str__fmt(s, "     %u waits were too many to follow\n", v->not_followed);
 }

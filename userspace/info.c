@@ -36,12 +36,17 @@ struct look {
 	struct exporter base;
 	struct ev_cost cost; /* the last; kind 0: none */
 	u64 ring_used_max, rss_max;
+	struct ev_effect effect[CLASS_COUNT]; /* the last of each */
+	u32 sheds;
 };
 
 static int look_event(struct exporter *e, const struct model *m, const struct ev_hdr *rec)
 {
 	struct look *l = (struct look *)e;
 
+	l->sheds += rec->kind == EV_SHED && ((const struct ev_shed *)rec)->out;
+	if (rec->kind == EV_EFFECT && ((const struct ev_effect *)rec)->class < CLASS_COUNT)
+		memcpy(&l->effect[((const struct ev_effect *)rec)->class], rec, sizeof(l->effect[0]));
 	if (rec->kind != EV_COST)
 		return 0;
 	memcpy(&l->cost, rec, sizeof(l->cost));
@@ -167,6 +172,31 @@ static double figure(const struct model *m, const char *key)
 	return strtod(model__info(m, key) ?: "0", NULL);
 }
 
+/* what the probes cost the game, estimated: by class, and for a frame where there are any */
+static void add_effect(struct str *s, const struct look *l, const struct model *m)
+{
+	u64 frames = model__stats(m)->frames;
+	const char *comma = "";
+
+	str__fmt(s, ", \"left_out\": %u, \"probe_ns\": %.0f, \"classes\": {", l->sheds, figure(m, "cost.probe_ns"));
+	for (int c = 0; c < CLASS_COUNT; c++) {
+		const struct ev_effect *e = &l->effect[c];
+
+		if (!e->hdr.kind)
+			continue;
+		str__fmt(s, "%s\"%s\": {\"hits\": %llu, \"ms\": %.3f, \"us_per_frame\": ", comma, class_names[c],
+			(unsigned long long)e->hits, (double)e->ns / 1e6);
+		if (frames)
+			str__fmt(s, "%.3f}", (double)e->ns / 1e3 / (double)frames);
+		else
+			str__add(s, "null}");
+		comma = ", ";
+	}
+	str__add(s, "}, \"programs\": {");
+	add_infos(s, m, "cost.program.");
+	str__add(s, "}");
+}
+
 static void add_cost(struct str *s, const struct look *l, const struct model *m)
 {
 	const struct ev_cost *c = &l->cost;
@@ -177,10 +207,12 @@ static void add_cost(struct str *s, const struct look *l, const struct model *m)
 	}
 	str__fmt(s,
 		", \"cost\": {\"cpu_ms\": %.3f, \"bytes\": %llu, \"records\": %llu, \"wakeups\": %llu, "
-		"\"ring_used_max\": %llu, \"rss_max\": %llu, \"attach_ms\": %.1f, \"detach_ms\": %.1f}",
+		"\"ring_used_max\": %llu, \"rss_max\": %llu, \"attach_ms\": %.1f, \"detach_ms\": %.1f",
 		(double)c->cpu_ns / 1e6, (unsigned long long)c->bytes, (unsigned long long)c->records,
 		(unsigned long long)c->wakeups, (unsigned long long)l->ring_used_max, (unsigned long long)l->rss_max,
 		figure(m, "session.attach_ms"), figure(m, "session.detach_ms"));
+	add_effect(s, l, m);
+	str__add(s, "}");
 }
 
 static const char *severity_name(u32 severity)
@@ -358,6 +390,31 @@ static void say_counts(struct str *s, const struct model *m)
 			str__fmt(s, "%-12s %12llu\n", ev__desc((u8)i)->name, (unsigned long long)stats->kinds[i]);
 }
 
+static void say_effect(struct str *s, const struct facts *f)
+{
+	u64 frames = model__stats(f->m)->frames, ns = 0;
+	double secs = seconds(f->m);
+	const char *comma = "";
+	char text[32];
+
+	for (int c = 0; c < CLASS_COUNT; c++)
+		ns += f->look->effect[c].ns;
+	if (!ns || secs <= 0)
+		return;
+	str__fmt(s, "to the game %.2f %% of one CPU by estimate (", (double)ns / 1e7 / secs);
+	for (int c = 0; c < CLASS_COUNT; c++) {
+		const struct ev_effect *e = &f->look->effect[c];
+
+		if (!e->ns)
+			continue;
+		str__fmt(s, "%s%s %s", comma, class_names[c],
+			fmt__ns(text, sizeof(text), frames ? e->ns / frames : (u64)((double)e->ns / secs)));
+		comma = ", ";
+	}
+	str__fmt(s, " a %s)%s\n", frames ? "frame" : "second",
+		f->look->sheds ? "; some was left out for a while: see left_out in --json" : "");
+}
+
 static void say_cost(struct str *s, const struct facts *f)
 {
 	const struct ev_cost *c = &f->look->cost;
@@ -385,6 +442,7 @@ static void make_text(struct str *s, const struct facts *f)
 	say_completeness(s, f);
 	say_counts(s, f->m);
 	say_cost(s, f);
+	say_effect(s, f);
 	for (i = 0; (text = model__note(f->m, i, &severity, &class, &ts)); i++) {
 		if (!i)
 			str__add(s, "\n");

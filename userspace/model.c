@@ -48,6 +48,7 @@ void model__free(struct model *m)
 	free(m->sources);
 	free(m->notes);
 	free(m->losses);
+	free(m->thinnings);
 	free(m);
 }
 
@@ -129,6 +130,8 @@ static int dispatch(struct model *m, const struct ev_hdr *rec)
 		return note(m, (const struct ev_note *)rec);
 	case EV_LOST:
 		return frames__lost(m, (const struct ev_lost *)rec);
+	case EV_SHED:
+		return frames__shed(m, (const struct ev_shed *)rec);
 	case EV_PROCESS:
 	case EV_CGROUP:
 	case EV_THREAD:

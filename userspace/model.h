@@ -93,6 +93,7 @@ struct frame {
 	u64 start, end; /* ns, BOOTTIME */
 	u64 lost;       /* records lost between start and end, all classes */
 	u64 lost_class[CLASS_COUNT];
+	u32 thinned;    /* classes (1 << enum ev_class) that were not recorded whole in it */
 	char scene[64]; /* in which it ended; "" where the game names none */
 };
 
@@ -133,6 +134,9 @@ const struct ev_hdr *model__finish(struct model *m);
 /* Records lost between start and end as far as is known by now, in all and per class (may be NULL): a LOST record
  * stands for the time since the one before, is spread over it evenly, and comes after the frame that it hurt. */
 u64 model__lost_in(const struct model *m, u64 start, u64 end, u64 lost_class[CLASS_COUNT]);
+/* Classes (1 << enum ev_class) of which something was left out at any time between start and end, to cost the game
+ * less: SHED says what. */
+u32 model__thinned_in(const struct model *m, u64 start, u64 end);
 /* every stream in order of appearance; NULL after the last */
 const struct frame_stream *model__stream(const struct model *m, u32 id);
 

@@ -130,6 +130,41 @@ u64 model__lost_in(const struct model *m, u64 start, u64 end, u64 lost_class[CLA
 	return all;
 }
 
+u32 model__thinned_in(const struct model *m, u64 start, u64 end)
+{
+	u32 classes = 0;
+
+	for (u32 i = m->n_thinnings; i && m->n_thinnings - i < THINNINGS_KEPT; i--) {
+		const struct thinning *t = &m->thinnings[(i - 1) % THINNINGS_KEPT];
+
+		if (t->ts < end)
+			classes |= t->classes;
+		if (t->ts <= start)
+			break; /* they are in order of ts */
+	}
+	return classes;
+}
+
+int frames__shed(struct model *m, const struct ev_shed *rec)
+{
+	u32 class = rec->class < CLASS_COUNT ? rec->class : CLASS_META, classes = 0;
+	struct thinning *t;
+
+	if (rec->out)
+		m->shed[class]++;
+	else if (m->shed[class])
+		m->shed[class]--;
+	for (int i = 0; i < CLASS_COUNT; i++)
+		classes |= m->shed[i] ? 1u << i : 0;
+	if (!m->thinnings)
+		m->thinnings = malloc(THINNINGS_KEPT * sizeof(*m->thinnings));
+	if (!m->thinnings)
+		return -ENOMEM;
+	t = &m->thinnings[m->n_thinnings++ % THINNINGS_KEPT];
+	*t = (struct thinning){.ts = rec->hdr.ts, .classes = classes};
+	return 0;
+}
+
 int frames__lost(struct model *m, const struct ev_lost *rec)
 {
 	u32 class = rec->class < CLASS_COUNT ? rec->class : CLASS_META;
@@ -184,6 +219,7 @@ static void close_frame(struct model *m, struct mstream *s, const struct ev_fram
 	if (f->number == FRAME_NO_NUMBER)
 		f->number = f->index;
 	f->lost = model__lost_in(m, f->start, f->end, f->lost_class);
+	f->thinned = model__thinned_in(m, f->start, f->end);
 	memcpy(f->scene, m->scene, sizeof(f->scene));
 	track_pace(s, f->end - f->start);
 	m->stats.frames++;

@@ -10,12 +10,13 @@
 #include "table.h"
 
 /* Bounds against hostile recordings; real ones stay far below. */
-#define MAX_THREADS  (1u << 20)
-#define MAX_MAPPINGS (1u << 17)
-#define MAX_STREAMS  1024u
-#define MAX_NOTES    4096u
-#define MAX_CALLS    (1u << 22)
-#define LOST_KEPT    4096u
+#define MAX_THREADS    (1u << 20)
+#define MAX_MAPPINGS   (1u << 17)
+#define MAX_STREAMS    1024u
+#define MAX_NOTES      4096u
+#define MAX_CALLS      (1u << 22)
+#define LOST_KEPT      4096u
+#define THINNINGS_KEPT 1024u
 
 struct mthread {
 	struct thread t; /* first: a struct thread is one of these */
@@ -55,6 +56,12 @@ struct loss {
 	u32 class, count;
 };
 
+/* from ts on */
+struct thinning {
+	u64 ts;
+	u32 classes;
+};
+
 struct model {
 	struct model_stats stats;
 	struct pool pool;
@@ -89,8 +96,11 @@ struct model {
 	bool frame_ended;
 	struct ev_frame finish_rec;
 	char scene[64];
-	struct loss *losses; /* a ring of LOST_KEPT */
-	u32 n_losses;        /* ever */
+	struct loss *losses;        /* a ring of LOST_KEPT */
+	u32 n_losses;               /* ever */
+	struct thinning *thinnings; /* a ring of THINNINGS_KEPT */
+	u32 n_thinnings;            /* ever */
+	u32 shed[CLASS_COUNT];      /* how much of the class is left out now: SHEDs out less those back */
 
 	u32 path_arg_tid; /* whose path_arg belongs to the record being fed; 0: none */
 };
@@ -113,6 +123,7 @@ void memory__free(struct model *m);
 int frames__event(struct model *m, const struct ev_frame *rec);
 void frames__scene(struct model *m, const struct ev_hdr *rec);
 int frames__lost(struct model *m, const struct ev_lost *rec);
+int frames__shed(struct model *m, const struct ev_shed *rec);
 
 struct mthread *model__mthread(struct model *m, u32 tid);
 static inline struct key key__int(u64 a)

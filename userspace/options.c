@@ -74,6 +74,14 @@ static int set_number(const struct option_row *r, void *to, const char *value)
 		*(double *)to = d;
 		return 0;
 	}
+	if (r->type == OPT_PERCENT) {
+		double d = strtod(value, &end);
+
+		if (errno || *end || end == value || !(d >= 0) || d > 100)
+			return bad_value(r, value, "a number from 0 to 100");
+		*(double *)to = d;
+		return 0;
+	}
 	if (r->type == OPT_BYTES)
 		return parse__bytes(value, to) ? bad_value(r, value, "a size such as 64M or 1.5G") : 0;
 	*(u64 *)to = strtoull(value, &end, 10);

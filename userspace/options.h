@@ -14,6 +14,7 @@ enum option_type {
 	OPT_UINT,    /* u64 */
 	OPT_SECONDS, /* double > 0 */
 	OPT_BYTES,   /* u64: 64M, 1.5G */
+	OPT_PERCENT, /* double from 0 to 100 */
 };
 
 struct option_texts {

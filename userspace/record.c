@@ -175,8 +175,11 @@ cleanup:
 int verb__record(int argc, char **argv)
 {
 	struct record_options o;
-	struct session s = {
-		.signal_fd = -1, .target = {.pidfd = -1}, .launch = {.go = -1, .error = -1}, .stacks = {.fd = -1}};
+	struct session s = {.signal_fd = -1,
+		.stats_fd = -1,
+		.target = {.pidfd = -1},
+		.launch = {.go = -1, .error = -1},
+		.stacks = {.fd = -1}};
 	int err = record_options__parse(&o, argc, argv), status;
 
 	if (err)

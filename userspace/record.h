@@ -24,6 +24,8 @@ struct record_options {
 	u64 buffer;
 	u64 stack; /* bytes copied of a stack */
 	u64 sample_hz;
+	double max_overhead; /* percent of a CPU; 0: no bound */
+	bool bpf_stats;
 	bool quiet, verbose;
 	bool soak; /* it records for soak: SIGUSR1 is a wish, not the end */
 	/* as understood */
@@ -32,8 +34,9 @@ struct record_options {
 	struct explain_options explain;
 };
 
-#define RECORD_STACK_BYTES (16u << 10)
-#define ALLOC_LARGE_BYTES  (64u << 10) /* with --alloc large, smaller ones are summed */
+#define RECORD_STACK_BYTES  (16u << 10)
+#define RECORD_MAX_OVERHEAD 3.0
+#define ALLOC_LARGE_BYTES   (64u << 10) /* with --alloc large, smaller ones are summed */
 
 /* What soak has in common with record: rows, defaults, and what is to be made of what was typed: 0 or -EINVAL with a
  * message. */

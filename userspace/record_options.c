@@ -22,6 +22,7 @@ static const struct option_row rows[] = {
 	ROW("no-symbols", 0, OPT_FLAG, no_symbols, NULL, "no names of functions in the recording: only build-ids"),
 	ROW("duration", 'd', OPT_SECONDS, seconds, "SECONDS", "stop after this time"),
 	ROW("frames", 0, OPT_UINT, frames, "N", "stop after N frames"),
+	ROW("bpf-stats", 0, OPT_FLAG, bpf_stats, NULL, "count runs and time of each BPF program; costs some itself"),
 	{},
 };
 
@@ -44,6 +45,8 @@ const struct option_row record_capture_rows[] = {
 	ROW("stack", 0, OPT_BYTES, stack, "SIZE", "copied of a stack to find its calls; default and most 16K, 0 off"),
 	ROW("meta", 0, OPT_TEXTS, meta, "KEY=VALUE", "kept in the recording; may come again"),
 	ROW("buffer", 0, OPT_BYTES, buffer, "SIZE", "ring buffer; default 16M"),
+	ROW("max-overhead", 0, OPT_PERCENT, max_overhead, "PCT",
+		"of a CPU that probes may cost the game before some are left out; default 3, 0: no bound"),
 	ROW("quiet", 'q', OPT_FLAG, quiet, NULL, "only errors"),
 	ROW("verbose", 'v', OPT_FLAG, verbose, NULL, "say more"),
 	{},
@@ -180,6 +183,7 @@ void record_options__defaults(struct record_options *o)
 		.buffer = CAPTURE_RING_BYTES,
 		.sample_hz = 1000,
 		.stack = RECORD_STACK_BYTES,
+		.max_overhead = RECORD_MAX_OVERHEAD,
 	};
 	for (int i = 0; i < CLASS_COUNT; i++)
 		o->on[i] = true;

@@ -108,7 +108,8 @@ int session__find(struct session *s, const struct record_options *o)
 		.launch = {.go = -1, .error = -1},
 		.target = {.pidfd = -1},
 		.out = {.fd = -1},
-		.stacks = {.fd = -1}};
+		.stacks = {.fd = -1},
+		.stats_fd = -1};
 	s->signal_fd = signals_as_fd(o->soak);
 	err = find_target(s, why, sizeof(why));
 	if (!err)
@@ -264,6 +265,7 @@ int session__attach(struct session *s, int fd)
 		log_err("%s (%u) ended while redframe attached", s->target.name, s->target.tgid);
 		return EXIT_NO_TARGET;
 	}
+	session__begin_cost(s);
 	drop_rights(s);
 	session__start_scout(s, false);
 	return launch(s);
@@ -315,6 +317,7 @@ static void write_cost(struct session *s, u64 ts)
 static void every_second(struct session *s, u64 ts)
 {
 	write_cost(s, ts);
+	session__tell_effect(s, ts);
 	images__refresh(&s->images, s->target.tgid);
 	session__find_heap(s);
 	startup__memory(&s->out, ts, s->target.tgid, s->images.mappings);
@@ -360,12 +363,12 @@ void session__run(struct session *s)
 		}
 		session__take_finds(s);
 		ts = clock_boot_ns();
+		session__govern(s, ts);
 		if (ts - tenth >= 100 * NSEC_PER_MSEC) {
 			tenth = ts;
 			session__tend_family(s);
 			if (s->end == END_NOT_YET && s->alone_since && !session__outlives_target(s, ts))
 				s->end = END_GAME;
-			session__guard_allocs(s, ts);
 			progress__show(s);
 		}
 		if (ts - second >= NSEC_PER_SEC) {
@@ -402,6 +405,7 @@ int session__finish(struct session *s)
 	meta__info(&s->out, s->stop, "session.detach_ms", "%.1f", (clock_boot_ns() - s->stop) / 1e6);
 	drain__pass(&s->drain); /* what is still in the ring */
 	write_cost(s, clock_boot_ns());
+	session__end_cost(s);
 	meta__clock(&s->out);
 	if (!s->out.sink)
 		session__name_code(s);
@@ -420,6 +424,8 @@ void session__free(struct session *s)
 	stacks__close(&s->stacks);
 	target__close(&s->target);
 	launch__close(&s->launch);
+	if (s->stats_fd >= 0)
+		close(s->stats_fd);
 	if (s->signal_fd >= 0)
 		close(s->signal_fd);
 }

@@ -7,6 +7,8 @@
 
 #include "stacks.h"
 #include "drain.h"
+#include "effect.h"
+#include "governor.h"
 #include "images.h"
 #include "launch.h"
 #include "process.h"
@@ -48,11 +50,12 @@ struct session {
 	u64 alone_since;        /* CMD has ended, and what it left behind may become the game; 0: no */
 	bool told_blind;
 	bool only_game; /* of CMD and its children only the game is recorded from here on */
-	/* the guard of the allocation probes: session__guard_allocs */
-	u64 alloc_calls_before, alloc_checked;
-	u64 alloc_pause_ns; /* how long they were off the last time; 0: never */
-	u64 alloc_resume;   /* when they come back; 0: they are on */
-	u32 heap_of;        /* tgid whose heap is known to the kernel side; 0: none yet */
+	struct prices prices;
+	struct governor governor;
+	struct effect effect_before; /* at the governor's last look, effect_ts */
+	u64 effect_ts;
+	int stats_fd; /* keeps the kernel's statistics on; -1: not asked for */
+	u32 heap_of;  /* tgid whose heap is known to the kernel side; 0: none yet */
 };
 
 /* Finds the game (waiting for it if asked) or prepares CMD. enum exit_status; says what is wrong. */
@@ -89,8 +92,13 @@ void session__tend_family(struct session *s);
 void session__leave_sites(struct session *s, u8 what); /* enum probe_what */
 void session__take_finds(struct session *s);
 void session__tell_uncovered(struct session *s);
-void session__guard_allocs(struct session *s, u64 ts);
 void session__find_heap(struct session *s);
+
+/* userspace/session_cost.c: what recording costs the game, and what is left out where that is too much */
+void session__begin_cost(struct session *s);
+void session__govern(struct session *s, u64 ts);
+void session__tell_effect(struct session *s, u64 ts);
+void session__end_cost(struct session *s);
 
 /* Now, for a record of our own: what the kernel has written up to now comes before it, however long we were busy. */
 u64 session__stamp(struct session *s);
@@ -100,6 +108,9 @@ void session__note(struct session *s, u32 severity, enum ev_class class, const c
 
 /* redframe's own CPU time over the recording's, in percent of one CPU */
 double session__cpu_percent(const struct session *s);
+
+/* what the probes have cost the game, by estimate, in percent of one CPU */
+double session__effect_percent(const struct session *s);
 
 /* userspace/progress.c: a line on a terminal, nothing in a pipe */
 void progress__show(const struct session *s);

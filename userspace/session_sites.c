@@ -289,48 +289,6 @@ void session__tell_uncovered(struct session *s)
 			s, 1, CLASS_ALLOC, "allocations not covered: no allocator was found in %s", s->target.name);
 }
 
-#define GUARD_NS            NSEC_PER_SEC
-#define GUARD_CALLS_PER_SEC 50000               /* about 3 % of one CPU at 0.6 µs a probe */
-#define GUARD_PAUSE_NS      (10 * NSEC_PER_SEC) /* off at first; twice as long each time, up to … */
-#define GUARD_PAUSE_MAX_NS  (320 * NSEC_PER_SEC)
-
-static void shed_allocs(struct session *s, u64 ts, u64 rate)
-{
-	capture__detach_sites(s->capture, PROBE_ALLOC);
-	s->alloc_pause_ns = s->alloc_pause_ns ? min(2 * s->alloc_pause_ns, GUARD_PAUSE_MAX_NS) : GUARD_PAUSE_NS;
-	s->alloc_resume = ts + s->alloc_pause_ns;
-	session__note(s, 1, CLASS_ALLOC,
-		"allocations are not recorded for %llu s: at %llu calls/s the probes would cost the game over 3 %% of "
-		"a "
-		"CPU; --alloc all keeps them on, --alloc off leaves them out",
-		(unsigned long long)(s->alloc_pause_ns / NSEC_PER_SEC), (unsigned long long)rate);
-}
-
-static void resume_allocs(struct session *s)
-{
-	s->alloc_resume = 0;
-	capture__attach_sites_again(s->capture, &s->sites, PROBE_ALLOC);
-	session__note(s, 0, CLASS_ALLOC, "allocations are recorded again");
-}
-
-/* Allocation probes cost the game half a microsecond a call: a game that allocates without pause is let go for a while.
- * With --alloc all the user has asked for every call. */
-void session__guard_allocs(struct session *s, u64 ts)
-{
-	u64 calls, rate;
-
-	if (s->o->alloc != ALLOC_LARGE || ts - s->alloc_checked < GUARD_NS)
-		return;
-	if (s->alloc_resume && ts >= s->alloc_resume)
-		resume_allocs(s);
-	calls = capture__alloc_calls(s->capture);
-	rate = (calls - s->alloc_calls_before) * NSEC_PER_SEC / (ts - s->alloc_checked);
-	if (s->alloc_checked && !s->alloc_resume && rate > GUARD_CALLS_PER_SEC)
-		shed_allocs(s, ts, rate);
-	s->alloc_calls_before = calls;
-	s->alloc_checked = ts;
-}
-
 /* The heap may be made, or the game become another program, at any time. */
 void session__find_heap(struct session *s)
 {

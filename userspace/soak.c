@@ -535,8 +535,11 @@ int verb__soak(int argc, char **argv)
 	}
 	k->o = &o;
 	k->control.socket = -1;
-	k->s = (struct session){
-		.signal_fd = -1, .target = {.pidfd = -1}, .launch = {.go = -1, .error = -1}, .stacks = {.fd = -1}};
+	k->s = (struct session){.signal_fd = -1,
+		.target = {.pidfd = -1},
+		.launch = {.go = -1, .error = -1},
+		.stacks = {.fd = -1},
+		.stats_fd = -1};
 	status = make_dir(k) ? EXIT_USAGE : o.replay ? soak__replay(k) : run(k);
 	k->stop = k->stop ?: clock_boot_ns();
 	if (k->engine && k->ledger && !status)

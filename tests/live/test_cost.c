@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What recording costs is in the recording, and it is bounded: what costs too much is left out. */
+#include <stdlib.h>
+
+#include "live.h"
+
+static const struct ev_shed *shed(const struct live *l, bool out, const char *what)
+{
+	const struct live_event *e;
+
+	live__each(l, at, e, EV_SHED)
+	{
+		const struct ev_shed *s = (const void *)e->hdr;
+
+		if (!!s->out == out && !strcmp(live__text(e->hdr), what))
+			return s;
+	}
+	return NULL;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	u64 x = *(const u64 *)a, y = *(const u64 *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* the frames of the storm, as the target measured them: how long they were below 97 % of their speed, and the speed
+ * then */
+static void print_what_the_storm_saw(const struct live *l, u64 shed_ts)
+{
+	u64 bare = (u64)live__num(l, "bare", 0, 0), begun = (u64)live__num(l, "storm", 0, 0), back = 0;
+	size_t n = live__rows(l, "frame"), k = 0, good = 0;
+	u64 *after = calloc(n, sizeof(*after));
+
+	assert_non_null(after);
+	for (size_t i = 0; i < n; i++) {
+		u64 end = (u64)live__num(l, "frame", i, 0), cpu = (u64)live__num(l, "frame", i, 1);
+
+		if (!live__num(l, "frame", i, 2))
+			continue;
+		if (end > shed_ts + 200 * NSEC_PER_MSEC)
+			after[k++] = cpu;
+		good = (double)cpu * 0.97 <= (double)bare ? good + 1 : 0;
+		if (good == 3 && !back)
+			back = end;
+	}
+	qsort(after, k, sizeof(*after), by_value);
+	printf("  allocator calls were left out %.0f ms after the storm began; back at 97 %% of its speed after %.0f "
+	       "ms; "
+	       "then %.1f %% (median of %zu frames, CPU time)\n",
+		(double)(shed_ts - begun) / 1e6, back ? (double)(back - begun) / 1e6 : -1.0,
+		k ? 100.0 * (double)bare / (double)after[k / 2] : 0, k);
+	free(after);
+}
+
+static void test_a_storm_of_allocations_is_left_out_and_frames_say_so(void **state)
+{
+	const struct ev_shed *out;
+	struct live l;
+	char *json;
+	int status;
+
+	live__init(&l);
+	live__start(&l, "storm", NULL);
+	live__record(&l, "--frame", "auto", NULL);
+	live__run(&l);
+	out = shed(&l, true, "allocator calls");
+	assert_non_null(out);
+	assert_true(out->hdr.ts > (u64)live__num(&l, "storm", 0, 0));
+	assert_true(out->hdr.ts < (u64)live__num(&l, "storm", 0, 1));
+	assert_int_equal(out->class, CLASS_ALLOC);
+	assert_true(out->percent > 3);
+	assert_true(model__thinned_in(l.model, out->hdr.ts, out->hdr.ts + 1) & 1u << CLASS_ALLOC);
+	assert_false(model__thinned_in(l.model, 0, (u64)live__num(&l, "storm", 0, 0)) & 1u << CLASS_ALLOC);
+	print_what_the_storm_saw(&l, out->hdr.ts);
+	json = live__output(&l, &status,
+		(char *const[]){(char *)live__program(), "explain", "--json", "--worst", "3", l.recording, NULL});
+	assert_int_equal(status, 0);
+	assert_non_null(json);
+	free(json);
+	live__free(&l);
+}
+
+static void test_without_a_bound_nothing_is_left_out(void **state)
+{
+	struct live l;
+
+	live__init(&l);
+	live__start(&l, "storm", NULL);
+	live__record(&l, "--frame", "auto", "--max-overhead", "0", NULL);
+	live__run(&l);
+	assert_int_equal(live__count(&l, EV_SHED), 0);
+	live__free(&l);
+}
+
+static void test_the_estimate_counts_every_call_of_the_allocator(void **state)
+{
+	const struct live_event *e;
+	u64 hits = 0, ns = 0;
+	struct live l;
+
+	live__init(&l);
+	live__start(&l, "alloc", NULL);
+	live__record(&l, "--frame", "none", "--alloc", "all", NULL);
+	live__run(&l);
+	live__each(&l, at, e, EV_EFFECT)
+	{
+		const struct ev_effect *f = (const void *)e->hdr;
+
+		if (f->class != CLASS_ALLOC)
+			continue;
+		assert_true(f->hits >= hits && f->ns >= ns);
+		hits = f->hits;
+		ns = f->ns;
+	}
+	assert_true(hits >= live__count(&l, EV_ALLOC) + live__count(&l, EV_FREE));
+	assert_true(ns > hits * 50); /* a trap takes longer, anywhere */
+	assert_true(model__info(l.model, "cost.calibrated") && !strcmp(model__info(l.model, "cost.calibrated"), "yes"));
+	live__free(&l);
+}
+
+static void test_the_kernels_statistics_count_the_runs_of_each_program(void **state)
+{
+	unsigned long long runs = 0, ns = 0;
+	const char *value;
+	struct live l;
+
+	live__init(&l);
+	live__start(&l, "file", l.dir, NULL);
+	live__record(&l, "--frame", "none", "--bpf-stats", NULL);
+	live__run(&l);
+	value = model__info(l.model, "cost.program.syscall__enter");
+	assert_non_null(value);
+	assert_int_equal(sscanf(value, "runs=%llu ns=%llu", &runs, &ns), 2);
+	assert_true(runs >= live__count(&l, EV_FILE_READ));
+	assert_true(ns >= runs);
+	live__free(&l);
+}
+
+/* threads of redframe are other processes' to the analysis; what it reads and writes is in no record */
+static void test_redframe_itself_never_appears_as_the_games(void **state)
+{
+	const struct live_event *e;
+	u32 redframe;
+	struct live l;
+
+	live__init(&l);
+	live__start(&l, "file", l.dir, NULL);
+	live__record(&l, "--frame", "none", NULL);
+	redframe = (u32)l.redframe;
+	live__run(&l);
+	assert_true(redframe > 0);
+	for (size_t i = 0; i < l.n; i++) {
+		e = &l.ev[i];
+		if (e->hdr->tid != redframe)
+			continue;
+		switch (e->hdr->kind) {
+		case EV_SWITCH:
+			assert_false(((const struct ev_switch *)e->hdr)->flags & SWITCH_GAME);
+			break;
+		case EV_FAULT:
+		case EV_LOCK_WAIT:
+		case EV_FILE_READ:
+		case EV_FILE_WRITE:
+		case EV_FILE_META:
+		case EV_ALLOC:
+		case EV_SYSCALL:
+		case EV_SAMPLE:
+			fail_msg("a %s record of redframe's own thread", ev__desc(e->hdr->kind)->name);
+		}
+		assert_false(model__recorded(l.model, redframe));
+	}
+	live__free(&l);
+}
+
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(test_a_storm_of_allocations_is_left_out_and_frames_say_so),
+	cmocka_unit_test(test_without_a_bound_nothing_is_left_out),
+	cmocka_unit_test(test_the_estimate_counts_every_call_of_the_allocator),
+	cmocka_unit_test(test_the_kernels_statistics_count_the_runs_of_each_program),
+	cmocka_unit_test(test_redframe_itself_never_appears_as_the_games),
+};
+LIVE_MAIN(tests)

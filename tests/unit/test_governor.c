@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What is left out, when, and when it comes back: series of estimates in, decisions out. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "effect.h"
+#include "governor.h"
+
+#define ALL (SHED_BIT(SHED_STEPS) - 1)
+
+struct series {
+	struct governor g;
+	u64 ts;
+};
+
+static struct series begin(double max_percent, u32 may)
+{
+	struct series s = {.ts = 1000 * NSEC_PER_SEC};
+
+	governor__init(&s.g, max_percent, may);
+	return s;
+}
+
+/* For so many ms each step costs so many percent of a CPU, unless it is left out. What is out in the end. */
+static u32 go_on(struct series *s, int ms, double alloc, double sample, double stack, double file, double fixed)
+{
+	const double cost[SHED_STEPS] = {alloc, sample, stack, file};
+	u32 out = s->g.out;
+
+	for (int t = 0; t < ms; t += 50) {
+		struct governor_look l = {.ts = s->ts += GOVERNOR_TICK_NS, .wall_ns = GOVERNOR_TICK_NS};
+
+		l.fixed_ns = (u64)(fixed / 100 * GOVERNOR_TICK_NS);
+		for (int i = 0; i < SHED_STEPS; i++)
+			if (!(s->g.out & SHED_BIT(i)))
+				l.ns[i] = (u64)(cost[i] / 100 * GOVERNOR_TICK_NS);
+		out = governor__look(&s->g, &l);
+	}
+	return out;
+}
+
+static void test_below_the_bound_nothing_is_left_out(void **state)
+{
+	struct series s = begin(3, ALL);
+
+	assert_int_equal(go_on(&s, 60000, 1, 0.5, 0.5, 0.5, 0.4), 0);
+}
+
+static void test_a_flood_of_allocations_is_left_out_within_100_ms(void **state)
+{
+	struct series s = begin(3, ALL);
+
+	go_on(&s, 1000, 0.1, 0.2, 0.1, 0.1, 0.3);
+	assert_int_equal(go_on(&s, 100, 80, 0.2, 0.1, 0.1, 0.3), SHED_BIT(SHED_ALLOC));
+}
+
+static void test_a_burst_of_one_look_changes_nothing(void **state)
+{
+	struct series s = begin(3, ALL);
+
+	for (int i = 0; i < 20; i++) {
+		assert_int_equal(go_on(&s, 50, 80, 0, 0, 0, 0), 0);
+		assert_int_equal(go_on(&s, 50, 1, 0, 0, 0, 0), 0);
+	}
+}
+
+static void test_a_little_above_the_bound_something_goes_after_half_a_second(void **state)
+{
+	struct series s = begin(3, ALL);
+
+	assert_int_equal(go_on(&s, 500, 4, 0, 0, 0, 0), 0);
+	assert_int_equal(go_on(&s, 100, 4, 0, 0, 0, 0), SHED_BIT(SHED_ALLOC));
+}
+
+static void test_a_peak_shorter_than_half_a_second_changes_nothing(void **state)
+{
+	struct series s = begin(3, ALL);
+
+	for (int i = 0; i < 20; i++) {
+		assert_int_equal(go_on(&s, 400, 5, 0, 0, 0, 0), 0);
+		assert_int_equal(go_on(&s, 400, 1, 0, 0, 0, 0), 0);
+	}
+}
+
+static void test_what_is_left_out_goes_in_the_documented_order(void **state)
+{
+	const u32 order[] = {SHED_BIT(SHED_ALLOC), SHED_BIT(SHED_SAMPLE), SHED_BIT(SHED_STACK), SHED_BIT(SHED_FILE)};
+	double fixed[] = {1, 3, 5, 7};
+	u32 want = 0;
+
+	for (int i = 0; i < 4; i++) {
+		struct series s = begin(9, ALL);
+
+		want |= order[i];
+		/* each costs 2 %: with so much that stays, i + 1 of them must go */
+		assert_int_equal(go_on(&s, 600, 2, 2, 2, 2, 1 + fixed[i]), want);
+	}
+}
+
+static void test_what_saves_next_to_nothing_stays(void **state)
+{
+	struct series s = begin(3, ALL);
+
+	assert_int_equal(go_on(&s, 600, 0.1, 0.1, 0.1, 5, 0.1), SHED_BIT(SHED_FILE));
+}
+
+static void test_what_may_not_be_left_out_stays_whatever_it_costs(void **state)
+{
+	struct series s = begin(3, ALL & ~SHED_BIT(SHED_ALLOC));
+
+	assert_int_equal(go_on(&s, 5000, 90, 0, 0, 0, 0), 0);
+	assert_int_equal(go_on(&s, 5000, 0, 0, 0, 0, 90), 0);
+}
+
+static void test_without_a_bound_nothing_is_left_out(void **state)
+{
+	struct series s = begin(0, ALL);
+
+	assert_int_equal(go_on(&s, 5000, 90, 90, 90, 90, 90), 0);
+}
+
+static void test_when_calm_the_last_that_went_comes_back_first(void **state)
+{
+	struct series s = begin(3, ALL);
+
+	assert_int_equal(go_on(&s, 100, 40, 40, 0, 0, 0), SHED_BIT(SHED_ALLOC) | SHED_BIT(SHED_SAMPLE));
+	assert_int_equal(go_on(&s, 9900, 1, 1, 0, 0, 0), SHED_BIT(SHED_ALLOC) | SHED_BIT(SHED_SAMPLE));
+	assert_int_equal(go_on(&s, 100, 1, 1, 0, 0, 0), SHED_BIT(SHED_ALLOC));
+	assert_int_equal(go_on(&s, 1900, 1, 1, 0, 0, 0), SHED_BIT(SHED_ALLOC));
+	assert_int_equal(go_on(&s, 100, 1, 1, 0, 0, 0), 0);
+}
+
+static void test_near_the_bound_nothing_comes_back(void **state)
+{
+	struct series s = begin(3, ALL);
+
+	go_on(&s, 100, 40, 0, 0, 0, 0);
+	assert_int_equal(go_on(&s, 60000, 1, 0, 0, 0, 2.5), SHED_BIT(SHED_ALLOC));
+	assert_int_equal(go_on(&s, 100, 1, 0, 0, 0, 1.5), 0);
+}
+
+/* how many of 600 s a flood that never ends is tried again */
+static void test_a_flood_that_stays_is_tried_ever_more_rarely(void **state)
+{
+	struct series s = begin(3, ALL);
+	int tries = 0;
+	u32 before;
+
+	go_on(&s, 100, 80, 0, 0, 0, 0);
+	for (int i = 0; i < 6000; i++) {
+		before = s.g.out;
+		go_on(&s, 100, 80, 0, 0, 0, 0);
+		tries += before && !s.g.out;
+	}
+	assert_in_range(tries, 4, 6); /* after 10, 20, 40, 80, 160 and 320 s */
+}
+
+static void test_after_calm_time_the_pause_is_short_again(void **state)
+{
+	struct series s = begin(3, ALL);
+
+	for (int i = 0; i < 300; i++)
+		go_on(&s, 100, 80, 0, 0, 0, 0);
+	assert_true(s.g.pause_ns > GOVERNOR_PAUSE_NS);
+	go_on(&s, 400000, 1, 0, 0, 0, 0);
+	assert_int_equal(s.g.pause_ns, GOVERNOR_PAUSE_NS);
+	assert_int_equal(s.g.out, 0);
+}
+
+static void test_a_clock_that_does_not_advance_decides_nothing(void **state)
+{
+	struct series s = begin(3, ALL);
+	struct governor_look l = {.ts = 5, .ns = {1000, 1000, 1000, 1000}};
+
+	assert_int_equal(governor__look(&s.g, &l), 0);
+}
+
+static void test_the_estimate_is_hits_times_price_and_stepped_hits_are_dear(void **state)
+{
+	struct prices p = effect__prices(1000, 20000);
+	struct hits h = {.stepped = 10, .stacks = 2};
+	struct effect e;
+
+	h.class[CLASS_ALLOC] = 110;
+	h.class[CLASS_FAULT] = 7;
+	e = effect__of(&p, &h);
+	assert_true(p.calibrated);
+	assert_int_equal(e.class[CLASS_ALLOC], 100 * 1000 + 10 * 20000 + 110 * p.class[CLASS_ALLOC]);
+	assert_int_equal(e.class[CLASS_FAULT], 7 * p.class[CLASS_FAULT]);
+	assert_int_equal(e.stacks, 2 * p.stack);
+	assert_int_equal(e.class[CLASS_LOCK], 0);
+}
+
+static void test_prices_that_could_not_be_measured_say_so(void **state)
+{
+	struct prices p = effect__prices(0, 0);
+
+	assert_false(p.calibrated);
+	assert_true(p.uprobe > 0 && p.stepped > p.uprobe);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_below_the_bound_nothing_is_left_out),
+		cmocka_unit_test(test_a_flood_of_allocations_is_left_out_within_100_ms),
+		cmocka_unit_test(test_a_burst_of_one_look_changes_nothing),
+		cmocka_unit_test(test_a_little_above_the_bound_something_goes_after_half_a_second),
+		cmocka_unit_test(test_a_peak_shorter_than_half_a_second_changes_nothing),
+		cmocka_unit_test(test_what_is_left_out_goes_in_the_documented_order),
+		cmocka_unit_test(test_what_saves_next_to_nothing_stays),
+		cmocka_unit_test(test_what_may_not_be_left_out_stays_whatever_it_costs),
+		cmocka_unit_test(test_without_a_bound_nothing_is_left_out),
+		cmocka_unit_test(test_when_calm_the_last_that_went_comes_back_first),
+		cmocka_unit_test(test_near_the_bound_nothing_comes_back),
+		cmocka_unit_test(test_a_flood_that_stays_is_tried_ever_more_rarely),
+		cmocka_unit_test(test_after_calm_time_the_pause_is_short_again),
+		cmocka_unit_test(test_a_clock_that_does_not_advance_decides_nothing),
+		cmocka_unit_test(test_the_estimate_is_hits_times_price_and_stepped_hits_are_dear),
+		cmocka_unit_test(test_prices_that_could_not_be_measured_say_so),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

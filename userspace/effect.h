@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ *
+ * What the probes cost the game, estimated: hits that were counted × what a hit costs. `redframe overhead` measures it.
+ */
+#ifndef REDFRAME_EFFECT_H
+#define REDFRAME_EFFECT_H
+
+#include "common.h"
+
+/* Hits since recording began. */
+struct hits {
+	u64 class[CLASS_COUNT]; /* a switch of the game's threads with its wakeup, a fault, a call, …: each counts 1 */
+	u64 stepped;            /* of those of CLASS_ALLOC */
+	u64 stacks;             /* copied; they belong to no class */
+};
+
+/* ns of the game's time. A uprobe's is the trap alone, the others are all that a hit adds. */
+struct prices {
+	u64 uprobe, stepped, stack;
+	u64 class[CLASS_COUNT]; /* with a uprobe: what comes on top */
+	bool calibrated;        /* uprobe and stepped were measured here, and the others scaled by that */
+};
+
+struct effect {
+	u64 class[CLASS_COUNT]; /* ns */
+	u64 stacks;
+};
+
+/* The prices of a machine on which the two kinds of trap cost so much; 0: not measured. */
+struct prices effect__prices(u64 uprobe_ns, u64 stepped_ns);
+struct effect effect__of(const struct prices *p, const struct hits *h);
+
+#endif
