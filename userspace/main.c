@@ -12,6 +12,7 @@
 #include "history_verb.h"
 #include "info.h"
 #include "log.h"
+#include "overhead.h"
 #include "probe.h"
 #include "record.h"
 #include "report_verb.h"
@@ -37,6 +38,8 @@ static const struct {
 	{"soak", verb__soak, "[-p PID | -n NAME | -- CMD ARGS…]   hours of it: keep slow frames, sum up the run"},
 	{"mark", verb__mark, "-o DIR SCENE                        tell a running soak which scene the game shows"},
 	{"probe", verb__probe, "[-p PID | -n NAME | PATH]           what can be hooked, and what record would choose"},
+	{"overhead", verb__overhead,
+		"[-p PID | -n NAME]                  what each class does to the frame time, measured"},
 	{"doctor", verb__doctor, "                                    can this machine trace? and what to do if not"},
 };
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* storm: frames of 5 ms of CPU time. For a second they allocate nothing, then for three seconds each has 25,000 calls
- * of malloc: 5 million a second. Lines: bare NS (median of such a frame's CPU time before anything is recorded); storm
- * BEGIN END (BOOTTIME); frame END CPU_NS STORM for each. */
+ * of malloc: 5 million a second. With an argument they have from the first on, for so many seconds. Lines: bare NS
+ * (median of such a frame's CPU time before anything is recorded); storm BEGIN END (BOOTTIME); frame END CPU_NS STORM
+ * for each. */
 #include "redframe.h"
 #include "target.h"
 
@@ -89,15 +90,16 @@ static unsigned long long run(int storm, unsigned long long for_ns)
 	return begun;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	unsigned long long ns, begun, end;
 
 	calibrate();
 	ns = bare();
 	target_ready();
-	run(0, 1000000000);
-	begun = run(1, 3000000000);
+	if (argc < 2)
+		run(0, 1000000000);
+	begun = run(1, argc < 2 ? 3000000000 : strtoull(argv[1], NULL, 10) * 1000000000);
 	end = boot_ns();
 	printf("bare %llu\nstorm %llu %llu\n", ns, begun, end);
 	for (int i = 0; i < n_frames; i++)
