@@ -277,6 +277,40 @@ static int load_columns(struct store *s, struct run_facts *f)
 	return err ?: ask(s, f, sql, take_column);
 }
 
+/* ---- before it ---- */
+
+static int take_past(const char *const *cells, int n, void *arg)
+{
+	struct run_past *p = APPEND((struct run_facts *)arg, past);
+
+	if (!p)
+		return -ENOMEM;
+	*p = (struct run_past){copy(cells[0]), copy(cells[1]), rank_ns(cells[2], ~0ULL), rank_ns(cells[3], ~0ULL)};
+	return p->id && p->build ? 0 : -ENOMEM;
+}
+
+static int load_past(struct store *s, struct run_facts *f)
+{
+	return ask(s, f,
+		"SELECT q.run_id, min(l.value), min(CASE WHEN below * 100 >= total * 50 THEN bucket END), "
+		"min(CASE WHEN below * 100 >= total * 99 THEN bucket END) FROM (SELECT run_id, started_ms, bucket, "
+		"sum(n) OVER (PARTITION BY run_id ORDER BY bucket) AS below, sum(n) OVER (PARTITION BY run_id) AS "
+		"total FROM "
+		"(SELECT p.run_id, p.started_ms, c.bucket, sum(c.frames) AS n FROM (SELECT r.run_id, r.started_ms FROM "
+		"runs r "
+		"JOIN runs t ON t.run_id = $1 AND t.game = r.game AND r.started_ms <= t.started_ms WHERE NOT EXISTS "
+		"(SELECT 1 "
+		"FROM run_meta a JOIN run_meta o ON o.run_id = r.run_id AND o.name = a.name AND o.value <> a.value "
+		"WHERE "
+		"a.run_id = $1 AND (a.name LIKE 'device.%' OR a.name LIKE 'option.%' OR a.name = 'meta.device')) "
+		"ORDER BY r.started_ms DESC LIMIT 30) p JOIN blocks b ON b.run_id = p.run_id AND b.warm_up = 0 JOIN "
+		"frame_counts c ON c.run_id = b.run_id AND c.block = b.block GROUP BY p.run_id, p.started_ms, "
+		"c.bucket) x) q "
+		"LEFT JOIN run_meta l ON l.run_id = q.run_id AND l.name IN ('meta.build', 'meta.commit') "
+		"GROUP BY q.run_id, q.started_ms ORDER BY q.started_ms, q.run_id",
+		take_past);
+}
+
 /* ---- the rest ---- */
 
 static int take_pair(struct run_pair *p, const char *const *cells)
@@ -319,6 +353,7 @@ int run_facts__load(struct store *s, const char *run, struct run_facts *f)
 	return err	 ?: load_scenes(s, f)
 	       ?: load_findings(s, f)
 	       ?: load_columns(s, f)
+	       ?: load_past(s, f)
 	       ?: ask(s, f, "SELECT name, value FROM run_meta WHERE run_id = $1 ORDER BY name", take_meta)
 	       ?: ask(s, f, "SELECT name, value FROM counters WHERE run_id = $1 ORDER BY name", take_counter)
 		       ?: ask(s, f, "SELECT at_ms, note FROM notes WHERE run_id = $1 ORDER BY number", take_note);
@@ -358,6 +393,11 @@ void run_facts__free(struct run_facts *f)
 	free(f->causes);
 	free(f->hitches);
 	free(f->checks);
+	for (int i = 0; i < f->n_past; i++) {
+		free(f->past[i].id);
+		free(f->past[i].build);
+	}
+	free(f->past);
 	free(f->columns);
 	free_pairs(f->meta, f->n_meta);
 	free_pairs(f->counters, f->n_counters);

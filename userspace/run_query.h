@@ -39,6 +39,10 @@ struct run_column { /* of the plot over time */
 	u64 start_ms, frames, p50_ns, p99_ns, max_ns;
 	bool warm_up;
 };
+struct run_past {         /* an earlier run, or this one */
+	char *id, *build; /* "" where it has no meta.build or meta.commit */
+	u64 p50_ns, p99_ns;
+};
 struct run_pair {
 	char *name, *value;
 };
@@ -55,8 +59,9 @@ struct run_facts {
 	struct run_hitch *hitches; /* the same */
 	struct run_check *checks;
 	struct run_column *columns;
+	struct run_past *past; /* with equal game, device and options, this one last */
 	struct run_pair *meta, *counters, *notes;
-	int n_scenes, n_causes, n_hitches, n_checks, n_columns, n_meta, n_counters, n_notes;
+	int n_scenes, n_causes, n_hitches, n_checks, n_columns, n_past, n_meta, n_counters, n_notes;
 };
 
 /* -ENOENT: there is no such run; else 0 or -errno */

@@ -136,6 +136,11 @@ static void make_text(struct str *s, const struct run_facts *f)
 		char name[64];
 
 		term__escape(name, sizeof(name), sc->name[0] ? sc->name : "-", strlen(sc->name[0] ? sc->name : "-"));
+		if (!sc->frames) {
+			str__fmt(s, "  %-24s not measured: %llu frames of warm-up only\n", name,
+				(unsigned long long)sc->warm_up_frames);
+			continue;
+		}
 		str__fmt(s, "  %-24s %9llu %7llu %9.2f %9.2f %9.2f %9.2f %12.2f\n", name,
 			(unsigned long long)sc->frames, (unsigned long long)sc->slow, ms(sc->p50_ns), ms(sc->p95_ns),
 			ms(sc->p99_ns), ms(sc->max_ns), per_minute(sc->slow, sc->dur_ns));

@@ -175,6 +175,11 @@ static void add_scenes(struct str *s, const struct run_facts *f)
 
 		str__add(s, "<tr><td>");
 		add_html(s, sc->name[0] ? sc->name : "(no scene)");
+		if (!sc->frames) {
+			str__fmt(s, "</td><td colspan=\"8\">not measured: %llu frames of warm-up only</td></tr>\n",
+				(unsigned long long)sc->warm_up_frames);
+			continue;
+		}
 		str__fmt(s, "</td><td>%llu</td>", (unsigned long long)sc->frames);
 		cell_ms(s, sc->p50_ns);
 		cell_ms(s, sc->p95_ns);
@@ -247,6 +252,36 @@ static void add_hitches(struct str *s, const struct run_facts *f)
 	}
 }
 
+static void add_past(struct str *s, const struct run_facts *f)
+{
+	u64 most = 1;
+
+	for (int i = 0; i < f->n_past; i++)
+		most = max(most, f->past[i].p99_ns);
+	if (f->n_past < 2)
+		return;
+	str__add(s, "<h2>Builds before</h2>\n<table><thead><tr><th>build</th><th class=\"t\">run</th><th>p50 "
+		    "ms</th><th>p99</th>"
+		    "<th class=\"t\" style=\"width:40%\"></th></tr></thead><tbody>\n");
+	for (int i = 0; i < f->n_past; i++) {
+		const struct run_past *p = &f->past[i];
+
+		str__add(s, "<tr><td>");
+		add_html(s, p->build);
+		str__fmt(s, "</td><td class=\"t\">%.8s%s</td>", p->id, strcmp(p->id, f->id) ? "" : " (this)");
+		cell_ms(s, p->p50_ns);
+		cell_ms(s, p->p99_ns);
+		str__fmt(s,
+			"<td class=\"t\"><svg viewBox=\"0 0 100 4\" aria-hidden=\"true\"><rect width=\"%.1f\" "
+			"height=\"4\" "
+			"fill=\"var(--p99)\"/><rect width=\"%.1f\" height=\"4\" "
+			"fill=\"var(--p50)\"/></svg></td></tr>\n",
+			100.0 * (double)p->p99_ns / (double)most, 100.0 * (double)p->p50_ns / (double)most);
+	}
+	str__add(s, "</tbody></table>\n<p class=\"dim\">Runs of this game with equal device and options, all scenes "
+		    "together.</p>\n");
+}
+
 static void add_checks(struct str *s, const struct run_facts *f)
 {
 	if (!f->n_checks)
@@ -292,6 +327,7 @@ void run_report__make_html(struct str *s, const struct run_facts *f)
 	add_checks(s, f);
 	add_causes(s, f);
 	add_hitches(s, f);
+	add_past(s, f);
 	str__add(s, "<h2>About this run</h2>\n");
 	add_pairs(s, "Metadata", f->meta, f->n_meta);
 	add_pairs(s, "Counters", f->counters, f->n_counters);

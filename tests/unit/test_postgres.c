@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "compare.h"
+#include "run_query.h"
 #include "store.h"
 #include "store_db.h"
 
@@ -163,6 +164,7 @@ static void add_block(struct store *s, const char *run, u64 block, u32 slow_ms)
 		.allocs = 6000};
 
 	memset(counts, 0, sizeof(counts));
+	b.max_ns = slow_ms * NSEC_PER_MSEC;
 	counts[bucket__of((16 + block % 3) * NSEC_PER_MSEC)] = 500;
 	counts[bucket__of(slow_ms * NSEC_PER_MSEC)] = 100;
 	store__add_block(s, run, &b);
@@ -266,7 +268,20 @@ static void fill(struct store *s, const char *a, const char *b)
 	}
 }
 
-static void test_a_server_compares_as_sqlite_does(void **state)
+static void check_reports(struct store *s, const char *run)
+{
+	struct run_facts f;
+
+	assert_int_equal(run_facts__load(s, run, &f), 0);
+	assert_int_equal(f.frames, 60 * 600);
+	assert_int_equal(f.n_past, 2);
+	assert_int_equal(f.n_hitches, 1);
+	assert_int_equal(f.hitches[0].hitches, 60);
+	assert_true(f.scenes[0].p99_ns > 44000000 && f.n_columns > 10);
+	run_facts__free(&f);
+}
+
+static void test_a_server_compares_and_reports_as_sqlite_does(void **state)
 {
 	char a[RUN_ID_SIZE], b[RUN_ID_SIZE];
 	struct comparison here, there;
@@ -281,6 +296,7 @@ static void test_a_server_compares_as_sqlite_does(void **state)
 	assert_int_equal(store__close(s), 0);
 	assert_int_equal(store__open_read(uri, &s), 0);
 	compare_in(s, &there, "build=1", "@last");
+	check_reports(s, b);
 	store__close(s);
 	assert_int_equal(store__open(":memory:", &s), 0);
 	fill(s, a, b);
@@ -309,7 +325,7 @@ int main(void)
 		cmocka_unit_test(test_a_run_arrives_while_it_goes_on),
 		cmocka_unit_test(test_a_server_that_goes_away_in_mid_run_loses_and_doubles_nothing),
 		cmocka_unit_test(test_what_a_run_could_not_send_the_next_one_sends),
-		cmocka_unit_test(test_a_server_compares_as_sqlite_does),
+		cmocka_unit_test(test_a_server_compares_and_reports_as_sqlite_does),
 		cmocka_unit_test(test_a_false_uri_is_refused),
 	};
 

@@ -185,6 +185,31 @@ static void test_a_run_without_frames_is_an_error_and_never_passed(void **state)
 	store__close(s);
 }
 
+static void test_the_page_shows_earlier_runs_that_can_be_compared(void **state)
+{
+	static const char *const ids[] = {"a", "b", "c"}, *const devices[] = {"deck", "desktop", "deck"};
+	static u32 counts[BUCKETS];
+	struct store_block b = {.frames = 100, .dur_ns = NSEC_PER_SEC, .counts = counts};
+	struct run_facts f;
+	struct store *s;
+
+	counts[bucket__of(10000000)] = 100;
+	assert_int_equal(store__open(":memory:", &s), 0);
+	for (int i = 0; i < 3; i++) {
+		store__add_run(s, ids[i], &(struct store_run){.started_ms = i, .kind = "soak", .game = "g"});
+		store__add_meta(s, ids[i], "device.cpu", devices[i]);
+		store__add_meta(s, ids[i], "meta.build", ids[i]);
+		store__add_block(s, ids[i], &b);
+	}
+	assert_int_equal(run_facts__load(s, "c", &f), 0);
+	assert_int_equal(f.n_past, 2);
+	assert_string_equal(f.past[0].build, "a");
+	assert_string_equal(f.past[1].id, "c");
+	assert_true(f.past[0].p99_ns > 9900000 && f.past[0].p99_ns < 10100000);
+	run_facts__free(&f);
+	store__close(s);
+}
+
 static void test_json_says_the_same(void **state)
 {
 	char *text = report(run_report__json);
@@ -277,6 +302,7 @@ int main(void)
 		cmocka_unit_test(test_the_page_needs_no_network_and_hostile_text_stays_text),
 		cmocka_unit_test(test_junit_has_a_case_for_each_limit_and_fails_where_it_was_crossed),
 		cmocka_unit_test(test_a_run_without_frames_is_an_error_and_never_passed),
+		cmocka_unit_test(test_the_page_shows_earlier_runs_that_can_be_compared),
 		cmocka_unit_test(test_json_says_the_same),
 		cmocka_unit_test(test_openmetrics_keeps_its_grammar),
 		cmocka_unit_test(test_openmetrics_passes_promtool),
