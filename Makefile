@@ -30,7 +30,7 @@ SKEL := $(O)/redframe.skel.h
 
 .PHONY: all deps demo sample test test-programs test-unit test-san test-live test-accuracy fuzz bench bench-symbols install clean check-format check-docs check-static
 .DELETE_ON_ERROR:
-all: $(O)/redframe $(O)/examples/hitches
+all: $(O)/redframe $(O)/libredframe-alloc.so $(O)/examples/hitches
 
 # ---- what the build needs: said before anything is built; make deps installs it (the list: deps.txt) ----
 $(O)/.needs: scripts/needs
@@ -64,6 +64,11 @@ $(O)/redframe.bpf.o: $(BPF_OBJ)
 $(SKEL): $(O)/redframe.bpf.o
 	@echo "  SKEL  $@"
 	$Q$(BPFTOOL) gen skeleton $< name redframe_bpf > $@
+
+# what --alloc preload loads into the game
+$(O)/libredframe-alloc.so: preload/preload.c preload/area.h bpf/events.h bpf/events.def
+	@echo "  LD    $@"
+	$Q$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -O2 -g -fPIC -shared -fvisibility=hidden -fexceptions -iquote bpf -o $@ $<
 
 # without frame pointers, as games are
 $(O)/examples/hitches: $(wildcard examples/hitches/*.c examples/hitches/*.h) probes/redframe.h | $(O)/.needs
@@ -209,6 +214,7 @@ bench-symbols: all $(O)/bench/addresses
 	@bench/symbols $(O)
 install: $(O)/redframe
 	install -Dm755 $(O)/redframe $(DESTDIR)$(PREFIX)/bin/redframe
+	install -Dm755 $(O)/libredframe-alloc.so $(DESTDIR)$(PREFIX)/lib/redframe/libredframe-alloc.so
 	install -Dm644 probes/redframe.h $(DESTDIR)$(PREFIX)/include/redframe.h
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/doc/redframe
 	install -m644 docs/*.1 $(DESTDIR)$(PREFIX)/share/man/man1

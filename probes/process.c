@@ -117,6 +117,27 @@ static void read_cgroup(u32 tgid, char *out, size_t size)
 	free(text);
 }
 
+u32 process__host_tid(u32 tgid, u32 nstid)
+{
+	char path[64];
+	struct dirent *e;
+	struct status s;
+	u32 found = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%u/task", tgid);
+	dir = opendir(path);
+	while (dir && !found && (e = readdir(dir))) {
+		u32 tid = (u32)strtoul(e->d_name, NULL, 10);
+
+		if (tid && !read_status(tid, &s) && s.nspid == nstid)
+			found = tid;
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
 bool target__alive(const struct target *t)
 {
 	struct pollfd p = {.fd = t->pidfd, .events = POLLIN};

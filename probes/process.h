@@ -29,6 +29,8 @@ int target__by_name(struct target *t, const char *name, bool newest, char *why, 
  * error of target__by_name other than -ESRCH. */
 int target__wait(struct target *t, const char *name, bool newest, int timeout_ms, bool (*stop)(void *arg), void *arg,
 	char *why, size_t why_size);
+/* the number, as we see it, of a thread of tgid that calls itself nstid; 0 where there is none (any more) */
+u32 process__host_tid(u32 tgid, u32 nstid);
 bool target__alive(const struct target *t);
 void target__close(struct target *t);
 

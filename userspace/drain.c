@@ -61,6 +61,20 @@ int drain__open(struct drain *d, const struct capture *c, struct recording_write
 	return d->ring ? 0 : -errno;
 }
 
+int drain__tell_loss(struct drain *d, u32 class, u32 cpu, u64 n, u64 ts)
+{
+	struct ev_lost e = {
+		.hdr = {.ts = ts, .cpu = (u16)cpu, .kind = EV_LOST, .words = sizeof(e) / 8},
+		.class = class,
+		.count = (u32)min(n, (u64)UINT32_MAX),
+		.since = d->last_ts,
+	};
+
+	d->lost += n;
+	d->lost_class[class] += n;
+	return recording__append(d->out, &e, sizeof(e));
+}
+
 static int tell_losses(struct drain *d, u64 ts)
 {
 	int err = 0;
@@ -69,19 +83,10 @@ static int tell_losses(struct drain *d, u64 ts)
 		for (u32 cpu = 0; cpu < d->cpus; cpu++) {
 			u64 *before = &d->lost_before[class * d->cpus + cpu];
 			u64 total = capture__lost(d->capture, class, cpu), n = total - *before;
-			struct ev_lost e = {
-				.hdr = {.ts = ts, .cpu = cpu, .kind = EV_LOST, .words = sizeof(e) / 8},
-				.class = class,
-				.count = min(n, (u64)UINT32_MAX),
-				.since = d->last_ts,
-			};
 
-			if (!n)
-				continue;
+			if (n)
+				err = drain__tell_loss(d, class, cpu, n, ts);
 			*before = total;
-			d->lost += n;
-			d->lost_class[class] += n;
-			err = recording__append(d->out, &e, sizeof(e));
 		}
 	}
 	return err;

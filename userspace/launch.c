@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "launch.h"
+#include "preload.h"
 
 /* The game must not run as root because its observer does. */
 static int become_invoking_user(void)
@@ -35,7 +36,7 @@ static int become_invoking_user(void)
 	return 0;
 }
 
-static void child(int go, int error, char **argv)
+static void child(int go, int error, char **argv, const struct preload *preload)
 {
 	sigset_t none;
 	int err;
@@ -49,6 +50,8 @@ static void child(int go, int error, char **argv)
 	signal(SIGPIPE, SIG_DFL);
 	err = become_invoking_user();
 	if (!err) {
+		if (preload)
+			preload__enter(preload);
 		execvp(argv[0], argv);
 		err = -errno;
 	}
@@ -57,7 +60,7 @@ static void child(int go, int error, char **argv)
 	_exit(127);
 }
 
-int launch__prepare(struct launch *l, char **argv)
+int launch__prepare(struct launch *l, char **argv, const struct preload *preload)
 {
 	int go[2] = {-1, -1}, error[2] = {-1, -1}, err;
 	pid_t pid;
@@ -72,7 +75,7 @@ int launch__prepare(struct launch *l, char **argv)
 		goto fail;
 	if (!pid) {
 		close(go[1]);
-		child(go[0], error[1], argv);
+		child(go[0], error[1], argv, preload);
 	}
 	close(go[0]);
 	close(error[1]);

@@ -15,8 +15,11 @@ struct launch {
 	bool ended;
 };
 
-/* Forks; the child waits. It will run as the invoking user (SUDO_UID). 0 or -errno. */
-int launch__prepare(struct launch *l, char **argv);
+struct preload;
+
+/* Forks; the child waits, and will load the library of `preload` (NULL: none). It will run as the invoking user
+ * (SUDO_UID). 0 or -errno. */
+int launch__prepare(struct launch *l, char **argv, const struct preload *preload);
 /* Lets it run: 0, or -errno of its exec. */
 int launch__go(struct launch *l);
 /* Reaps it if it has ended. */

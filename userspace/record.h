@@ -5,7 +5,7 @@
 #include "explain.h"
 #include "options.h"
 
-enum alloc_mode { ALLOC_OFF, ALLOC_LARGE, ALLOC_ALL };
+enum alloc_mode { ALLOC_OFF, ALLOC_LARGE, ALLOC_ALL, ALLOC_PRELOAD };
 
 /* What the user asked of `record`. */
 struct record_options {

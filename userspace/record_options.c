@@ -37,8 +37,8 @@ const struct option_row record_capture_rows[] = {
 		"auto, none, vulkan, usdt:PROVIDER:NAME, uprobe:LIB:SYMBOL, uprobe:PATH+0xOFF"),
 	ROW("events", 0, OPT_TEXT, events, "LIST",
 		"classes: sched,fault,lock,file,alloc,irq,reclaim,syscall,sample; or +x,-y"),
-	ROW("alloc", 0, OPT_TEXT, alloc_word, "off|large|all",
-		"allocator calls: default large (64 KiB; smaller are summed)"),
+	ROW("alloc", 0, OPT_TEXT, alloc_word, "off|large|all|preload",
+		"allocator calls: default large (64 KiB; smaller are summed); preload: all, by a library in CMD"),
 	ROW("alloc-fn", 0, OPT_TEXTS, alloc_fn, "SYMBOL[:size=ARG]",
 		"the game's own allocator: which argument is the size, from 0; may come again"),
 	ROW("sample", 0, OPT_UINT, sample_hz, "HZ", "CPU samples of the game's threads; default 1000, 0 off"),
@@ -103,15 +103,21 @@ int record_options__events(bool on[CLASS_COUNT], const char *list)
 
 static int alloc_mode(struct record_options *o)
 {
-	static const char *const words[] = {[ALLOC_OFF] = "off", [ALLOC_LARGE] = "large", [ALLOC_ALL] = "all"};
+	static const char *const words[] = {
+		[ALLOC_OFF] = "off", [ALLOC_LARGE] = "large", [ALLOC_ALL] = "all", [ALLOC_PRELOAD] = "preload"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
-		if (!strcmp(o->alloc_word, words[i])) {
-			o->alloc = i;
+		if (strcmp(o->alloc_word, words[i]))
+			continue;
+		o->alloc = i;
+		if (i != ALLOC_PRELOAD || o->command)
 			return 0;
-		}
+		log_err("--alloc preload: only a game that redframe starts can load its library: '-- CMD'; for one "
+			"that "
+			"runs there is --alloc all");
+		return -EINVAL;
 	}
-	log_err("--alloc: '%s' is not off, large or all", o->alloc_word);
+	log_err("--alloc: '%s' is not off, large, all or preload", o->alloc_word);
 	return -EINVAL;
 }
 

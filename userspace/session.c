@@ -82,8 +82,14 @@ static int find_target(struct session *s, char *why, size_t size)
 	const struct record_options *o = s->o;
 
 	if (o->command) {
-		int err = launch__prepare(&s->launch, o->command);
+		bool preload = o->alloc == ALLOC_PRELOAD && o->on[CLASS_ALLOC];
+		int err = preload ? preload__open(&s->preload) : 0;
 
+		if (err) {
+			snprintf(why, size, "%s is not started", o->command[0]);
+			return -EINVAL;
+		}
+		err = launch__prepare(&s->launch, o->command, preload ? &s->preload : NULL);
 		if (err) {
 			snprintf(why, size, "start %s: %s", o->command[0], errstr(err));
 			return err;
@@ -106,6 +112,7 @@ int session__find(struct session *s, const struct record_options *o)
 
 	*s = (struct session){.o = o,
 		.launch = {.go = -1, .error = -1},
+		.preload = {.fd = -1},
 		.target = {.pidfd = -1},
 		.out = {.fd = -1},
 		.stacks = {.fd = -1},
@@ -340,11 +347,18 @@ static enum session_end wait_a_little(struct session *s)
 {
 	struct pollfd fds[] = {{.fd = s->signal_fd, .events = POLLIN}, {.fd = s->target.pidfd, .events = POLLIN}};
 
-	if (poll(fds, ARRAY_SIZE(fds), drain__pause_ms(&s->drain)) <= 0)
+	if (poll(fds, ARRAY_SIZE(fds), min(drain__pause_ms(&s->drain), preload__pause_ms(&s->preload))) <= 0)
 		return END_NOT_YET;
 	if (fds[0].revents && interrupted(s))
 		return END_SIGNAL;
 	return fds[1].revents && !session__outlives_target(s, clock_boot_ns()) ? END_GAME : END_NOT_YET;
+}
+
+static int pass(struct session *s)
+{
+	int err = drain__pass(&s->drain);
+
+	return err < 0 ? err : preload__pass(&s->preload, &s->target, &s->drain);
 }
 
 void session__run(struct session *s)
@@ -356,7 +370,7 @@ void session__run(struct session *s)
 
 	while (s->end == END_NOT_YET) {
 		s->end = wait_a_little(s);
-		err = drain__pass(&s->drain);
+		err = pass(s);
 		if (err < 0) {
 			s->end = END_ERROR;
 			break;
@@ -394,6 +408,7 @@ static void tell_skipped(struct session *s)
 
 int session__finish(struct session *s)
 {
+	const char *why;
 	int err;
 
 	scout__stop(s->scout);
@@ -403,7 +418,10 @@ int session__finish(struct session *s)
 	session__tell_uncovered(s);
 	capture__detach(s->capture);
 	meta__info(&s->out, s->stop, "session.detach_ms", "%.1f", (clock_boot_ns() - s->stop) / 1e6);
-	drain__pass(&s->drain); /* what is still in the ring */
+	pass(s); /* what is still in the rings */
+	why = preload__shortfall(&s->preload);
+	if (why)
+		session__note(s, 1, CLASS_ALLOC, "allocations not covered: %s", why);
 	write_cost(s, clock_boot_ns());
 	session__end_cost(s);
 	meta__clock(&s->out);
@@ -418,6 +436,7 @@ void session__free(struct session *s)
 {
 	scout__stop(s->scout);
 	capture__free(s->capture);
+	preload__close(&s->preload);
 	drain__close(&s->drain);
 	sites__free(&s->sites);
 	images__free(&s->images);

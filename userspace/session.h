@@ -11,6 +11,7 @@
 #include "governor.h"
 #include "images.h"
 #include "launch.h"
+#include "preload.h"
 #include "process.h"
 #include "record.h"
 #include "recording.h"
@@ -27,6 +28,7 @@ struct session {
 	const struct record_options *o;
 	struct target target;
 	struct launch launch;
+	struct preload preload; /* --alloc preload */
 	struct site_list sites;
 	struct images images;
 	char source[256]; /* the frame source in words */

@@ -85,10 +85,12 @@ static void follow_exec(struct session *s)
 	}
 	target__close(&s->target);
 	s->target = t;
-	if (other_file)
+	if (other_file) {
+		s->preload.calls = 0; /* the program before, a shell perhaps, is not the game */
 		introduce(s);
-	else
+	} else {
 		startup__game(&s->out, session__stamp(s), &s->target);
+	}
 }
 
 int session__retarget(struct session *s, u32 tgid)

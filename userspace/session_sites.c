@@ -14,6 +14,11 @@
 #include "session.h"
 #include "startup.h"
 
+static bool allocs_by_probes(const struct record_options *o)
+{
+	return o->on[CLASS_ALLOC] && (o->alloc == ALLOC_LARGE || o->alloc == ALLOC_ALL);
+}
+
 static void find_allocators(struct session *s)
 {
 	const struct record_options *o = s->o;
@@ -34,7 +39,7 @@ static void find_allocators(struct session *s)
 void session__find_sites(struct session *s)
 {
 	const struct record_options *o = s->o;
-	bool allocs = o->on[CLASS_ALLOC] && o->alloc != ALLOC_OFF, before_exec = o->command;
+	bool allocs = allocs_by_probes(o), before_exec = o->command;
 	char why[1024] = "";
 	int n;
 
@@ -64,7 +69,7 @@ void session__start_scout(struct session *s, bool now)
 		.frame = (s->have_frames && !s->sites.unsure) || !strcmp(o->frame, "none") ? NULL : o->frame,
 		.unsure = s->have_frames,
 		.more = s->have_frames ? scout__more(s->source, more, sizeof(more)) : NULL,
-		.allocs = o->command && o->on[CLASS_ALLOC] && o->alloc != ALLOC_OFF,
+		.allocs = o->command && allocs_by_probes(o),
 		.frees = o->alloc == ALLOC_ALL,
 		.alloc_fns = o->alloc_fn.v,
 		.n_alloc_fns = o->alloc_fn.n,

@@ -24,6 +24,7 @@ $(O)/live/targets/stale/calls: $(O)/live/targets/calls $(O)/live/targets/strippe
 	cp $(O)/live/targets/stripped/calls $@
 	objcopy --only-keep-debug $(O)/live/targets/calls_cxx $@.debug
 $(O)/live/targets/stale/calls: $(O)/live/targets/calls_cxx
+$(O)/live/test_preload: | $(O)/live/targets/calls_static $(O)/libredframe-alloc.so
 $(O)/live/test_stacks: | $(addprefix $(O)/live/targets/,calls_static stripped/calls stale/calls)
 
 # the shapes that linkers give to programs
