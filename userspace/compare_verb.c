@@ -62,17 +62,6 @@ static int usage_error(const struct compare_verb *o, int n, double *threshold)
 	return -EINVAL;
 }
 
-/* Two recordings need no store of runs. */
-static int open_store(const struct compare_verb *o, char **argv, struct store **s)
-{
-	bool files =
-		run_set__is_file(argv[0]) && run_set__is_file(argv[1]) && (!o->confirm || run_set__is_file(o->confirm));
-
-	if (!o->store && files)
-		return store__open(":memory:", s);
-	return store__open_read(o->store ?: STORE_DEFAULT, s);
-}
-
 static int take_end(const char *const *cells, int n, void *arg)
 {
 	log_err("run %.8s was not measured: %s", cells[0], cells[1] ?: "no reason is known");
@@ -157,7 +146,8 @@ static int run(const struct compare_verb *o, char **argv, const struct compare_o
 {
 	struct comparison c = {0};
 	struct store *s = NULL;
-	int status, err = open_store(o, argv, &s);
+	const char *const names[] = {argv[0], argv[1], o->confirm};
+	int status, err = run_set__open(o->store, names, o->confirm ? 3 : 2, &s);
 
 	if (err)
 		return EXIT_USAGE;

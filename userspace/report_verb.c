@@ -96,8 +96,7 @@ static int run(const struct report_verb *o, const char *selector)
 {
 	struct run_set set;
 	struct store *s = NULL;
-	int status, err = !o->store && run_set__is_file(selector) ? store__open(":memory:", &s)
-								  : store__open_read(o->store ?: STORE_DEFAULT, &s);
+	int status, err = run_set__open(o->store, &selector, 1, &s);
 
 	if (err)
 		return EXIT_USAGE;

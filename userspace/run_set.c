@@ -29,6 +29,19 @@ bool run_set__is_file(const char *selector)
 	return (n > 9 && !strcmp(selector + n - 9, ".redframe")) || !access(selector, F_OK);
 }
 
+int run_set__open(const char *uri, const char *const *selectors, int n, struct store **s)
+{
+	int files = 0;
+
+	for (int i = 0; i < n; i++)
+		files += selectors[i] && run_set__is_file(selectors[i]);
+	if (!uri && files == n)
+		return store__open(":memory:", s);
+	if (uri && files && !strstr(uri, "://"))
+		return store__open(uri, s);
+	return store__open_read(uri ?: STORE_DEFAULT, s);
+}
+
 static int import(struct store *s, const char *path, struct run_set *out)
 {
 	int status = ledger__import(s, path, out->ids[0]);

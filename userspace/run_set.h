@@ -17,6 +17,9 @@ struct run_set {
 	int n;
 };
 
+/* Where the selectors' runs are. Recordings alone need no store (uri NULL), and make the one that is named where it is
+ * missing; else it must be there. 0 or -errno after a message. */
+int run_set__open(const char *uri, const char *const *selectors, int n, struct store **s);
 /* enum exit_status, after a message that says what is wrong. `than`: what @prev comes before; NULL: the last run. */
 int run_set__find(struct store *s, const char *selector, const struct run_set *than, struct run_set *out);
 /* whether a selector names a recording, which is imported when it is found */
