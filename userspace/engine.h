@@ -15,7 +15,7 @@
 #include "segment.h"
 #include "stack_cache.h"
 
-#define ENGINE_BEFORE_NS     (NSEC_PER_SEC / 2)
+#define ENGINE_BEFORE_NS     (500 * NSEC_PER_MSEC)
 #define ENGINE_BEFORE_FRAMES 31u /* with the next one they are 30 whole ones: what is typical is known again */
 #define ENGINE_AFTER_FRAMES  10u
 #define ENGINE_LAST_NS       (2 * NSEC_PER_SEC) /* kept of a game that ends by a crash, at the least */

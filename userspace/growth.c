@@ -130,10 +130,11 @@ static void tell_sites(struct growth *g, const struct model *m, struct str *s)
 	for (u32 i = 0; i < g->n_sites && i < SITES_TOLD; i++) {
 		const struct mapping *map = model__mapping(m, g->sites[i].caller);
 		const char *base = map && map->path[0] ? strrchr(map->path, '/') : NULL;
+		u64 offset = map ? g->sites[i].caller - map->start + map->offset : 0;
 
 		if (!function__name(m, g->sites[i].caller, name, sizeof(name)) && map)
 			snprintf(name, sizeof(name), "%s+0x%llx", base ? base + 1 : map->path,
-				(unsigned long long)(g->sites[i].caller - map->start + map->offset));
+				(unsigned long long)offset);
 		else if (!map)
 			snprintf(name, sizeof(name), "0x%llx", (unsigned long long)g->sites[i].caller);
 		str__fmt(s, "%s%s %s",

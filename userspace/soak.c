@@ -395,7 +395,7 @@ static void tell_reason(struct soak *k, const char *fmt, ...)
 static bool is_measured(struct soak *k)
 {
 	const struct engine_stats *s = engine__stats(k->engine);
-	u64 lost = k->lost, ran = k->stop - k->start;
+	u64 lost = k->lost, all = s->records + lost, ran = k->stop - k->start;
 
 	if (!s->frames)
 		tell_reason(k, "no frames were seen (frame source: %s)", k->s.source[0] ? k->s.source : "none found");
@@ -405,9 +405,9 @@ static bool is_measured(struct soak *k)
 	else if (!k->o->replay && k->s.end != END_GAME && !k->away_since && k->stop > s->last_frame + SILENT_NS)
 		tell_reason(
 			k, "no frame for the last %.0f s: the frame source was lost", (k->stop - s->last_frame) / 1e9);
-	if (lost * 100 > (s->records + lost) * LOST_PERCENT)
+	if (lost * 100 > all * LOST_PERCENT)
 		tell_reason(k, "too many events were lost: %llu of %llu", (unsigned long long)lost,
-			(unsigned long long)(s->records + lost));
+			(unsigned long long)all);
 	if (k->o->r.seconds && !k->o->replay && ran + SHORT_NS < k->o->r.seconds * NSEC_PER_SEC)
 		tell_reason(k, "it ran for %.0f s of %.0f s", ran / 1e9, k->o->r.seconds);
 	return !k->reason[0];
@@ -476,6 +476,7 @@ static void sum_up(struct soak *k)
 {
 	const struct engine_stats *s = engine__stats(k->engine);
 	const struct kept *kept = engine__kept(k->engine);
+	u64 all = s->records + k->lost;
 	char size[32], gone[32];
 
 	log_info("%.1f s, %llu frames, %llu slow; %u recordings kept in %s (%s)", (k->stop - k->start) / 1e9,
@@ -489,8 +490,7 @@ static void sum_up(struct soak *k)
 		log_warn("of the slow frames %llu could not be kept, and %llu recordings stay without names",
 			(unsigned long long)s->not_kept, (unsigned long long)s->not_named);
 	if (k->lost)
-		log_warn("%llu of %llu events were lost", (unsigned long long)k->lost,
-			(unsigned long long)(s->records + k->lost));
+		log_warn("%llu of %llu events were lost", (unsigned long long)k->lost, (unsigned long long)all);
 	if (k->watched_ns)
 		log_info("own CPU %.1f %% of one, and %.1f %% to name and explain what is kept",
 			100.0 * k->cpu_ns / k->watched_ns, 100.0 * s->naming_ns / k->watched_ns);

@@ -68,7 +68,7 @@ int soak_options__parse(struct soak_options *o, int argc, char **argv)
 	*o = (struct soak_options){.store = STORE_DEFAULT,
 		.max_bytes = ENGINE_MAX_BYTES,
 		.segment_bytes = ENGINE_SEGMENT_BYTES,
-		.before_seconds = ENGINE_BEFORE_NS / 1e9,
+		.before_seconds = (double)ENGINE_BEFORE_NS / 1e9,
 		.before_frames = ENGINE_BEFORE_FRAMES - 1,
 		.after_frames = ENGINE_AFTER_FRAMES};
 	record_options__defaults(&o->r);
