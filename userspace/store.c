@@ -4,16 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include "log.h"
 #include "store.h"
 #include "store_db.h"
 
+#define READ_WAIT_S 3           /* for the sender, which comes by each second */
 #define PENDING_MAX (64u << 20) /* bytes of rows that wait for a full disk to get room */
 
 struct store {
 	struct db *db;       /* to read from; SQLite: to write to as well */
 	struct spool *spool; /* a server's writer; NULL: SQLite, or only read */
+	char *uri;           /* of that server */
 	struct rows pending;
 	u64 dropped; /* rows that found no room: said, once and at the end */
 };
@@ -36,8 +39,10 @@ static int open_server(struct store *s, const char *uri, bool write)
 {
 	int err;
 
-	if (write)
-		return spool__open(uri, &s->spool);
+	if (write) {
+		s->uri = strdup(uri);
+		return s->uri ? spool__open(uri, &s->spool) : -ENOMEM;
+	}
 	err = postgres__open(uri, &s->db);
 	return err ? err : schema__create(s->db);
 }
@@ -55,6 +60,7 @@ static int open_store(const char *uri, bool write, struct store **out)
 			log_err("--store: %s: the server does not answer", "postgresql");
 		if (s->db)
 			s->db->ops->close(s->db);
+		free(s->uri);
 		free(s);
 		return err;
 	}
@@ -97,6 +103,7 @@ int store__close(struct store *s)
 	if (s->db)
 		s->db->ops->close(s->db);
 	rows__free(&s->pending);
+	free(s->uri);
 	free(s);
 	return err ? err : sent;
 }
@@ -111,12 +118,24 @@ const char *store__spool(const struct store *s)
 	return s->spool ? spool__path(s->spool) : NULL;
 }
 
+/* A writer that wants to read what it wrote: all of it has to be there first. */
+static int open_reader(struct store *s)
+{
+	for (int i = 0; i < READ_WAIT_S * 20 && spool__unsent(s->spool); i++)
+		usleep(50000);
+	if (spool__unsent(s->spool)) {
+		log_warn("the server does not have all of this run yet: it cannot be read");
+		return -EAGAIN;
+	}
+	return s->db ? 0 : postgres__open(s->uri, &s->db);
+}
+
 int store__query(struct store *s, const char *sql, const struct value *args, int n, row_fn fn, void *arg)
 {
 	int err = store__flush(s); /* what was written is seen */
 
-	if (!err && !s->db)
-		err = -EINVAL; /* a server's writer does not read */
+	if (!err && s->spool)
+		err = open_reader(s);
 	return err ? err : s->db->ops->run(s->db, sql, args, n, fn, arg);
 }
 

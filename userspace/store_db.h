@@ -37,7 +37,7 @@ int sqlite__open(const char *path, bool write, struct db **out);
 int postgres__open(const char *uri, struct db **out);
 
 struct store;
-/* store.c: a query on a store that was opened to read, or on SQLite */
+/* store.c. A server's writer waits until the server has its rows; -EAGAIN: it is away */
 int store__query(struct store *s, const char *sql, const struct value *args, int n, row_fn fn, void *arg);
 
 /* store_schema.c */

@@ -183,6 +183,7 @@ static void test_a_run_arrives_while_it_goes_on(void **state)
 {
 	char run[RUN_ID_SIZE];
 	struct store *s;
+	u64 n = 0;
 
 	need_server();
 	run_id__new(run);
@@ -194,6 +195,9 @@ static void test_a_run_arrives_while_it_goes_on(void **state)
 	wait_until_sent(s, 10);
 	assert_int_equal(store__unsent(s), 0);
 	assert_int_equal(ask("SELECT sum(frames) FROM frame_counts"), 600);
+	add_block(s, run, 1, 30); /* soak reports from the store that it writes to */
+	assert_int_equal(store__query(s, "SELECT sum(frames) FROM frame_counts", NULL, 0, take_number, &n), 0);
+	assert_int_equal(n, 1200);
 	assert_int_equal(store__close(s), 0);
 }
 
