@@ -24,16 +24,33 @@ struct bpf_options {
 	__u64 stack_alloc_bytes;                    /* allocations of at least as much */
 	__u64 stack_ring_bytes;                     /* with more in the ring, none is copied */
 	__u32 stacks_per_thread, stacks_per_second; /* budgets: of a thread without its samples, of the game */
+	__u32 kernel_stacks_per_second;             /* of a CPU; 0: none is taken */
 };
 
 /* why a stack was not copied, though the event was worth it */
 enum stack_skip { STACK_SKIP_THREAD, STACK_SKIP_GAME, STACK_SKIP_RING, STACK_SKIPS };
 
+/* why a blocking switch that was worth a kernel stack has none: over the budget; another stack has its place in the
+ * map; the kernel could not take it */
+enum kernel_stack_skip { KERNEL_STACK_BUDGET, KERNEL_STACK_COLLISION, KERNEL_STACK_FAILED, KERNEL_STACK_SKIPS };
+
+#define KERNEL_STACK_CALLS 48   /* of a stack that are kept, the innermost */
+#define KERNEL_STACKS      8192 /* places in the map, a power of two: 200 different stacks collide 2 or 3 times */
+
+/* of one CPU, a cache line */
+struct kernel_stack_count {
+	__u64 skipped[KERNEL_STACK_SKIPS];
+	__u32 window, taken; /* in that second, nearly */
+	__u64 pad[4];
+};
+
 /* per system call number: what it is to us */
 struct bpf_syscall {
-	__u16 id;     /* probes/syscalls.def; SYS_RAW | nr */
-	__u8 handler; /* enum sys_handler */
-	__u8 on;      /* its class is recorded */
+	__u16 id;          /* probes/syscalls.def; SYS_RAW | nr */
+	__u8 handler;      /* enum sys_handler */
+	__u8 on;           /* its class is recorded */
+	__u8 kernel_stack; /* what a thread waits for in it, only its kernel stack says */
+	__u8 zero;
 };
 
 /* What interrupts a CPU now: when each kind began, 0 not. The preempt count would say it too, but its address is not to

@@ -17,6 +17,8 @@ struct threads threads SEC(".maps");
 struct threads_by_tid threads_by_tid SEC(".maps");
 struct probes probes SEC(".maps");
 struct games games SEC(".maps");
+struct kernel_stacks kernel_stacks SEC(".maps");
+struct kernel_stack_count kernel_stack_counts[LOST_CPUS] = {};
 __u32 game_tgid = 0, game_only = 0;
 __u32 thin = 0;
 __u64 heap_bins = 0, heap_looked = 0;

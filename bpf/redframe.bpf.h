@@ -83,6 +83,16 @@ struct games {
 	__type(value, u8);
 };
 extern struct games games SEC(".maps");
+
+/* Kernel stacks, each kept once: its place is its number. */
+struct kernel_stacks {
+	__uint(type, BPF_MAP_TYPE_STACK_TRACE);
+	__uint(max_entries, KERNEL_STACKS);
+	__uint(key_size, sizeof(u32));
+	__uint(value_size, KERNEL_STACK_CALLS * sizeof(u64));
+};
+extern struct kernel_stacks kernel_stacks SEC(".maps");
+extern struct kernel_stack_count kernel_stack_counts[LOST_CPUS];
 /* With opt.follow, as userspace finds out: the game among them, and whether only that is recorded from here on. */
 extern __u32 game_tgid, game_only;
 

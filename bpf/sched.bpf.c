@@ -3,6 +3,8 @@
  * threads, and for the game's threads why they left. */
 #include "redframe.bpf.h"
 
+#define EEXIST 17
+
 extern const volatile struct bpf_syscall syscalls[SYSCALL_NRS];
 
 static __always_inline u16 state_of(struct task_struct *task)
@@ -37,17 +39,46 @@ static __always_inline u16 call_of(struct task_struct *task, u16 *flags)
 	return syscalls[nr & (SYSCALL_NRS - 1)].id;
 }
 
+/* How long it will wait is not known yet, so each one is bounded by a budget instead. Where the system call itself says
+ * what is waited for (a lock, a timer, a poll) the stack would say nothing new, and those are the waits that come by
+ * the ten thousand. */
+static __always_inline u32 kernel_stack(u64 *ctx, struct task_struct *prev, u16 flags)
+{
+	struct kernel_stack_count *n = &kernel_stack_counts[bpf_get_smp_processor_id() & (LOST_CPUS - 1)];
+	long nr = REGS_NR((struct pt_regs *)bpf_task_pt_regs(prev)), id;
+	u32 second;
+
+	if (!(flags & SWITCH_USER) && !syscalls[nr & (SYSCALL_NRS - 1)].kernel_stack)
+		return 0;
+	second = now() >> 30;
+	if (n->window != second) {
+		n->window = second;
+		n->taken = 0;
+	}
+	if (n->taken++ >= opt.kernel_stacks_per_second) {
+		n->skipped[KERNEL_STACK_BUDGET]++;
+		return 0;
+	}
+	id = bpf_get_stackid(ctx, &kernel_stacks, 0);
+	if (id < 0)
+		n->skipped[id == -EEXIST ? KERNEL_STACK_COLLISION : KERNEL_STACK_FAILED]++;
+	return id < 0 ? 0 : id + 1;
+}
+
 SEC("?tp_btf/sched_switch")
 int sched__switch(u64 *ctx)
 {
 	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
 	u16 flags = ctx[0] ? SWITCH_PREEMPT : 0, sys = SYS_NONE, state;
 	struct ev_switch *e;
+	u32 kstack = 0;
 
 	state = opt.switch_has_state ? (u16)ctx[3] | (u16)prev->exit_state : state_of(prev);
 	if (traced(prev)) {
 		flags |= SWITCH_GAME;
 		sys = call_of(prev, &flags);
+		if (opt.kernel_stacks_per_second && state && !ctx[0] && !prev->exit_state)
+			kstack = kernel_stack(ctx, prev, flags);
 	}
 	if (traced(next))
 		flags |= SWITCH_NEXT_GAME;
@@ -58,7 +89,7 @@ int sched__switch(u64 *ctx)
 	{
 		HDR(SWITCH, switch, now(), prev->pid), .next_tid = next->pid, .prev_state = state,
 						       .next_prio = next->prio, .prev_prio = prev->prio, .sys = sys,
-						       .flags = flags,
+						       .flags = flags, .kstack = kstack,
 	};
 	submit(e);
 	return 0;

@@ -15,6 +15,7 @@
 #include "model.h"
 #include "perfetto_proto.h"
 #include "protobuf.h"
+#include "table.h"
 
 struct perfetto;
 
@@ -226,15 +227,15 @@ void events__text(struct perfetto *p, const struct model *m, const struct ev_hdr
 
 /* What the importer was told of call chains since it last forgot. */
 struct callstacks {
-	u32 *sent; /* by chain: the generation in which it was sent */
-	u32 cap, gen;
+	struct table sent;                /* (user's chain, kernel's) → iid */
 	u64 mappings[CALLSTACK_MAPPINGS]; /* starts, by iid - 1 */
 	u32 n_mappings;
 	u64 last_frame;
 };
 
-/* The iid of this record's call chain, sent before if need be; 0: it has none. No event may be open. */
-u32 perfetto__callstack(struct perfetto *p, const struct model *m, const struct ev_hdr *rec);
+/* The iid of this record's call chain, in the kernel first and then in the game, sent before if need be; 0: it has
+ * none. No event may be open. */
+u64 perfetto__callstack(struct perfetto *p, const struct model *m, const struct ev_hdr *rec);
 void callstacks__forget(struct callstacks *c);
 void callstacks__close(struct callstacks *c);
 /* for the flame graph of CPU samples: those that have a chain */

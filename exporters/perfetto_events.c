@@ -3,6 +3,7 @@
  * Any kind of record by its row in events.def: the shape says slice, instant or counter, the units say how to write
  * the fields. What follows the generic part are sums that no single record holds.
  */
+#include "kernel_wait.h"
 #include "perfetto.h"
 #include "strings.h"
 
@@ -80,9 +81,12 @@ static void note_fields(struct perfetto *p, const struct model *m, const struct 
 	}
 	if (model__what(m, rec, text, sizeof(text))[0])
 		perfetto__note_utf8(p, "what", text);
+	kernel_wait__text(m, model__blocked_chain(m, rec), text, sizeof(text));
+	if (text[0])
+		perfetto__note_utf8(p, "blocked_in", text);
 }
 
-static void put_callstack(struct perfetto *p, u32 iid)
+static void put_callstack(struct perfetto *p, u64 iid)
 {
 	if (iid)
 		pb__uint(p->pb, EVENT_CALLSTACK_IID, iid);
@@ -92,7 +96,7 @@ static void put_instant(struct perfetto *p, const struct model *m, const struct 
 {
 	struct lane *lane = perfetto__lane(p, m, rec, d->class, true, rec->ts, rec->ts);
 	u64 track = lane ? lane->track : perfetto__process_track(p, m);
-	u32 callstack = perfetto__callstack(p, m, rec);
+	u64 callstack = perfetto__callstack(p, m, rec);
 
 	perfetto__event_begin(p, rec->ts, TYPE_INSTANT, track);
 	perfetto__event_name(p, class_names[d->class], d->name);
@@ -108,7 +112,7 @@ static void put_slice(struct perfetto *p, const struct model *m, const struct ev
 	u64 dur = min(ev__dur(rec), rec->ts), start = perfetto__clip(p, rec->ts - dur),
 	    end = perfetto__clip(p, rec->ts);
 	struct lane *lane = perfetto__lane(p, m, rec, d->class, d->shape != SHAPE_ASYNC, start, end);
-	u32 callstack;
+	u64 callstack;
 
 	if (!lane) {
 		put_instant(p, m, rec, d);

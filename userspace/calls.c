@@ -7,6 +7,7 @@
 #include "calls.h"
 #include "drain.h"
 #include "intern.h"
+#include "kernel_stacks.h"
 #include "recording.h"
 #include "stacks.h"
 #include "unwind.h"
@@ -80,10 +81,10 @@ static u32 id_of(struct tree *t, const struct call *c)
 	return recording__append(t->w, &e, sizeof(e)) ? 0 : e.id;
 }
 
-/* outermost first; returns the innermost's id */
-static u32 chain_of(struct tree *t, const u64 *addrs, int n, bool truncated)
+/* outermost first; returns the innermost's id. flags: of each call, CALL_TRUNCATED of the outermost only */
+static u32 chain_of(struct tree *t, const u64 *addrs, int n, u32 flags)
 {
-	struct call c = {.flags = truncated ? CALL_TRUNCATED : 0};
+	struct call c = {.flags = flags};
 	u32 id = 0;
 
 	while (n-- > 0) {
@@ -92,7 +93,7 @@ static u32 chain_of(struct tree *t, const u64 *addrs, int n, bool truncated)
 		id = id_of(t, &c);
 		if (!id)
 			return 0;
-		c.flags = 0;
+		c.flags = flags & ~(u32)CALL_TRUNCATED;
 	}
 	return id;
 }
@@ -111,7 +112,7 @@ static int unwind(struct tree *t, struct unwinder *u, const struct stack_entry *
 	u64 addrs[UNWIND_CALLS_MAX];
 	bool truncated;
 	int n = unwinder__walk(u, &e->stack, addrs, &truncated);
-	u32 chain = chain_of(t, addrs, n, truncated);
+	u32 chain = chain_of(t, addrs, n, truncated ? CALL_TRUNCATED : 0);
 
 	out->stacks++;
 	out->truncated += truncated;
@@ -120,7 +121,24 @@ static int unwind(struct tree *t, struct unwinder *u, const struct stack_entry *
 	return chain ? fill_in(t->w, e->at, chain) : 0;
 }
 
-int calls__write(struct recording_writer *w, struct stacks *s, Dwfl *dwfl, u64 ts, struct calls_result *out)
+static int write_kernel(struct tree *t, const struct kernel_stacks *kernel)
+{
+	int err = 0;
+
+	for (u32 i = 0; i < kernel->n && !err; i++) {
+		const struct kernel_stack *k = &kernel->v[i];
+		struct ev_kstack e = {.hdr = {.ts = t->ts, .kind = EV_KSTACK, .words = sizeof(e) / 8}, .id = k->id};
+		u32 cut = k->n == KERNEL_STACK_CALLS ? CALL_TRUNCATED : 0;
+
+		e.chain = chain_of(t, k->addrs, (int)k->n, CALL_KERNEL | cut);
+		if (e.chain)
+			err = recording__append(t->w, &e, sizeof(e));
+	}
+	return err;
+}
+
+int calls__write(struct recording_writer *w, struct stacks *s, const struct kernel_stacks *kernel, Dwfl *dwfl, u64 ts,
+	struct calls_result *out)
 {
 	struct stack_entry *e = malloc(sizeof(*e) + STACK_ROOM);
 	struct tree t = {.w = w, .ts = ts};
@@ -130,6 +148,8 @@ int calls__write(struct recording_writer *w, struct stacks *s, Dwfl *dwfl, u64 t
 
 	*out = (struct calls_result){};
 	if (!err)
+		err = write_kernel(&t, kernel);
+	if (!err && s->fd >= 0)
 		err = unwinder__new(&u, dwfl);
 	if (!err)
 		err = stacks__rewind(s);

@@ -201,6 +201,16 @@ static int choose_thread_map(struct capture *c)
 	return err ? err : bpf_map__set_autocreate(c->skel->maps.threads_by_tid, c->threads_by_tid);
 }
 
+/* What blocked the thread is told by the call itself: the lock's address, the timer, the files it polls. */
+static bool call_says_it(u16 id)
+{
+	enum cause cause = id & SYS_RAW ? CAUSE_KERNEL : syscall__cause(id);
+	u8 handler = id & SYS_RAW ? (u8)HANDLE_OTHER : syscall__handler(id);
+
+	return (handler >= HANDLE_FUTEX && handler <= HANDLE_FUTEX2) || cause == CAUSE_SLEEP ||
+	       (cause == CAUSE_IO_WAIT && id != SYS_ID_ioctl);
+}
+
 static void fill_options(struct capture *c)
 {
 	struct redframe_bpf__rodata *ro = c->skel->rodata;
@@ -224,6 +234,9 @@ static void fill_options(struct capture *c)
 	ro->opt.stack_sample_every = max(c->o.sample_hz / CAPTURE_STACK_SAMPLE_HZ, 1u);
 	ro->opt.stacks_per_thread = CAPTURE_STACKS_PER_THREAD;
 	ro->opt.stacks_per_second = CAPTURE_STACKS_PER_SECOND;
+	if (c->o.kernel_stacks)
+		ro->opt.kernel_stacks_per_second =
+			c->o.kernel_stacks == KERNEL_STACKS_ALL ? ~0U : CAPTURE_KERNEL_STACKS_PER_SECOND;
 	if (btf) {
 		ro->opt.switch_has_state = tracepoint_args(btf, "sched_switch") >= 4;
 		fit_uring(c, btf);
@@ -235,6 +248,7 @@ static void fill_options(struct capture *c)
 		ro->syscalls[nr].id = id;
 		ro->syscalls[nr].handler = handler;
 		ro->syscalls[nr].on = class_wants(&c->o, handler);
+		ro->syscalls[nr].kernel_stack = c->o.kernel_stacks == KERNEL_STACKS_ALL || !call_says_it(id);
 	}
 }
 
@@ -262,7 +276,7 @@ static int open_skeleton(struct capture *c)
 			if (program__is_uprobe(&c->programs[i]))
 				bpf_program__set_expected_attach_type(
 					c->programs[i].prog, (enum bpf_attach_type)UPROBE_MULTI_ATTACH_TYPE);
-	err = choose_thread_map(c);
+	err = choose_thread_map(c) ?: bpf_map__set_autocreate(c->skel->maps.kernel_stacks, c->o.kernel_stacks);
 	if (!err)
 		err = bpf_map__set_max_entries(c->skel->maps.events, c->o.ring_bytes);
 	if (!err)
@@ -388,6 +402,23 @@ u64 capture__stacks(const struct capture *c, u64 skipped[])
 {
 	memcpy(skipped, c->skel->bss->stacks_skipped, sizeof(c->skel->bss->stacks_skipped));
 	return c->skel->bss->stacks_taken;
+}
+
+bool capture__next_kernel_stack(const struct capture *c, u32 *place, u64 *ips)
+{
+	int fd = bpf_map__fd(c->skel->maps.kernel_stacks);
+
+	return c->o.kernel_stacks && !bpf_map_get_next_key(fd, *place == ~0U ? NULL : place, place) &&
+	       !bpf_map_lookup_elem(fd, place, ips);
+}
+
+void capture__kernel_stack_skips(const struct capture *c, u64 skipped[])
+{
+	for (int why = 0; why < KERNEL_STACK_SKIPS; why++) {
+		skipped[why] = 0;
+		for (int i = 0; i < LOST_CPUS; i++)
+			skipped[why] += c->skel->bss->kernel_stack_counts[i].skipped[why];
+	}
 }
 
 u64 capture__skipped(const struct capture *c, char *worst, size_t size)

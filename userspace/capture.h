@@ -9,6 +9,9 @@
 
 struct site_list;
 
+/* Kernel stacks of blocking switches: of those whose system call does not say what they wait for, or of all. */
+enum kernel_stacks_mode { KERNEL_STACKS_OFF, KERNEL_STACKS_SOME, KERNEL_STACKS_ALL };
+
 struct capture_options {
 	u32 tgid;
 	bool follow; /* the children of what is recorded as well, until capture__game says otherwise */
@@ -17,18 +20,20 @@ struct capture_options {
 	u64 syscall_min_ns; /* other system calls shorter than this are not recorded */
 	u32 sample_hz;      /* CLASS_SAMPLE */
 	u32 stack_bytes;    /* of the stack that are copied for the events worth it; 0: none */
-	size_t ring_bytes;  /* a power of two, at least a page */
+	enum kernel_stacks_mode kernel_stacks;
+	size_t ring_bytes; /* a power of two, at least a page */
 };
 
 #define CAPTURE_RING_BYTES     (16u << 20)
 #define CAPTURE_SYSCALL_MIN_NS 50000
 
 /* which events come with the stack of their thread, and how many of them */
-#define CAPTURE_STACK_WAIT_NS     500000
-#define CAPTURE_STACK_ALLOC_BYTES (1u << 20)
-#define CAPTURE_STACK_SAMPLE_HZ   100
-#define CAPTURE_STACKS_PER_THREAD 200  /* a second, without samples */
-#define CAPTURE_STACKS_PER_SECOND 1000 /* of all threads */
+#define CAPTURE_STACK_WAIT_NS            500000
+#define CAPTURE_STACK_ALLOC_BYTES        (1u << 20)
+#define CAPTURE_STACK_SAMPLE_HZ          100
+#define CAPTURE_STACKS_PER_THREAD        200  /* a second, without samples */
+#define CAPTURE_STACKS_PER_SECOND        1000 /* of all threads */
+#define CAPTURE_KERNEL_STACKS_PER_SECOND 2000 /* of a CPU, below a thousandth of its time each */
 
 /* Called for each thing that could not be done: class it belongs to, and what and why in words. */
 typedef void (*capture_note_fn)(void *arg, enum ev_class class, const char *text);
@@ -76,6 +81,11 @@ int capture__keep_stats(void);
 bool capture__runs(const struct capture *c, int i, const char **name, u64 *runs, u64 *ns);
 /* why stacks were not copied, enum stack_skip, and how many were */
 u64 capture__stacks(const struct capture *c, u64 skipped[]);
+/* The kernel stack in the next place after *place of those that are kept (~0U: the first): its KERNEL_STACK_CALLS
+ * addresses, innermost first, 0 behind the last. False: there is none. */
+bool capture__next_kernel_stack(const struct capture *c, u32 *place, u64 *ips);
+/* how many blocking switches that were worth one have none, enum kernel_stack_skip */
+void capture__kernel_stack_skips(const struct capture *c, u64 skipped[]);
 bool capture__attached(const struct capture *c, enum ev_class class); /* all programs of the class are in place */
 
 /* Program names with whether they loaded and attached, for doctor: index from 0, false at the end. */

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "describe.h"
+#include "kernel_wait.h"
 #include "strings.h"
 #include "syscalls.h"
 #include "where.h"
@@ -105,6 +106,20 @@ static const char *unexplained_reason(const struct node *n)
 	if (n->off && n->foreign)
 		return "asleep: of other processes only the scheduling is recorded";
 	return n->off ? "off the CPU for no recorded reason" : "records were lost";
+}
+
+/* where in the kernel its longest piece was blocked */
+static int describe_kernel(struct part *p, struct arena *a, const struct model *m, const struct node *n)
+{
+	char text[512] = "";
+
+	if (n->off && n->blocked_ns)
+		kernel_wait__text(m, n->off->kernel_chain, text, sizeof(text));
+	if (!*text)
+		return 0;
+	p->kernel = arena__text(a, text);
+	p->kernel_chain = n->off->kernel_chain;
+	return p->kernel ? 0 : -ENOMEM;
 }
 
 int describe__code(struct part *p, struct arena *a, const struct model *m, u64 code, u32 hits, u32 samples)
@@ -222,9 +237,9 @@ int describe__node(
 		return err;
 	if (n->cause == CAUSE_CPU_WAIT)
 		return describe_cpu_wait(p, a, m, n);
-	if (n->cause == CAUSE_UNEXPLAINED)
-		p->detail = unexplained_reason(n);
-	else
-		return describe_span(p, a, tree, m, n);
-	return 0;
+	err = describe_kernel(p, a, m, n);
+	if (err || n->cause != CAUSE_UNEXPLAINED)
+		return err ? err : describe_span(p, a, tree, m, n);
+	p->detail = p->kernel ? arena__fmt(a, "blocked in %s", p->kernel) : unexplained_reason(n);
+	return p->detail ? 0 : -ENOMEM;
 }

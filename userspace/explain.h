@@ -37,6 +37,8 @@ struct part {
 	u32 n_system;               /* of them in the system's libraries, before the first of the game's own code */
 	bool where_cut;             /* it goes on beyond the last of them */
 	u32 who_others;             /* further threads that did as much of it; TALLY - 1: or more */
+	const char *kernel;         /* the kernel's functions that its longest piece was blocked in; NULL: not known */
+	u32 kernel_chain;           /* CALL id of that */
 	u32 copied;                 /* faults that copied a page on write */
 	u32 huge;                   /* faults that brought in 2 MiB at once */
 	u64 blocked_ns;             /* of ns: off the CPU; of reads and faults the device's share */

@@ -6,6 +6,7 @@
 
 #include "events_desc.h"
 #include "explain_view.h"
+#include "kernel_wait.h"
 #include "maps.h"
 #include "names.h"
 #include "recording.h"
@@ -129,6 +130,21 @@ static void add_where(struct str *s, const struct part *p)
 		str__add(s, ", \"where_truncated\": true");
 }
 
+static void add_kernel(struct str *s, const struct part *p, const struct model *m)
+{
+	u32 chain = p->kernel_chain, n = 0;
+	const char *name;
+
+	if (!p->kernel)
+		return;
+	str__add(s, ", \"kernel\": [");
+	while ((name = kernel_wait__function(m, &chain))) {
+		str__add(s, n++ ? ", " : "");
+		json__string(s, name, strlen(name));
+	}
+	str__add(s, "]");
+}
+
 static void add_parts(struct str *s, const struct part *parts, u32 n, const struct model *m);
 
 static void add_part(struct str *s, const struct part *p, const struct model *m)
@@ -154,6 +170,7 @@ static void add_part(struct str *s, const struct part *p, const struct model *m)
 	maybe_ms(s, "late_ms", p->late_ns);
 	maybe_text(s, "detail", p->detail);
 	add_where(s, p);
+	add_kernel(s, p, m);
 	if (p->who_tid) {
 		str__add(s, ", ");
 		add_thread(s, "who", m, p->who_tid);

@@ -184,6 +184,10 @@ static void add_stretch(struct str *s, const struct verdict *v, const struct str
 		str__add(s, "  in ");
 		add_escaped(s, p->where);
 	}
+	if (p->kernel && p->cause != CAUSE_UNEXPLAINED) { /* of that it stands in the row's own words */
+		str__add(s, "  kernel: ");
+		add_escaped(s, p->kernel);
+	}
 	if (t->who_tid) {
 		thread__name(m, t->who_tid, name, sizeof(name));
 		str__add(s, t->what ? "  " : "");

@@ -46,6 +46,8 @@ void model__free(struct model *m)
 	pool__free(&m->pool);
 	free(m->calls);
 	free(m->sources);
+	free(m->kchains);
+	free(m->images);
 	free(m->notes);
 	free(m->losses);
 	free(m->thinnings);
@@ -156,6 +158,12 @@ static int dispatch(struct model *m, const struct ev_hdr *rec)
 		return calls__stack(m, (const struct ev_stack *)rec);
 	case EV_CALL:
 		return calls__call(m, (const struct ev_call *)rec);
+	case EV_KSTACK:
+		return calls__kstack(m, (const struct ev_kstack *)rec);
+	case EV_SWITCH:
+		return calls__switch(m, (const struct ev_switch *)rec);
+	case EV_IMAGE:
+		return calls__image(m, (const struct ev_image *)rec);
 	case EV_SOURCE:
 		return calls__source(m, (const struct ev_source *)rec);
 	case EV_SYMBOL:
@@ -174,7 +182,7 @@ static int dispatch(struct model *m, const struct ev_hdr *rec)
 /* written when a recording ends, and needed from its first record on */
 static bool of_code(u8 kind)
 {
-	return kind == EV_SYMBOL || kind == EV_CALL || kind == EV_SOURCE;
+	return kind == EV_SYMBOL || kind == EV_CALL || kind == EV_SOURCE || kind == EV_KSTACK || kind == EV_IMAGE;
 }
 
 int model__foretell(struct model *m, const struct ev_hdr *rec)

@@ -60,6 +60,13 @@ struct source {
 	const char *file;     /* as the compiler was given it; "" where not known */
 };
 
+/* A file whose code the game ran. */
+struct code_image {
+	u64 start, end;
+	u64 bias;             /* address in the game less that in the file */
+	const char *build_id; /* hex digits; "" where it has none. Not sanitised */
+};
+
 /* Frames of one process, frame source and swapchain. All USDT sites of one provider are one source (a marker may be
  * inlined in many places), every other site is its own.
  *
@@ -178,6 +185,13 @@ u32 model__chain(const struct model *m, const struct ev_hdr *rec);
 const struct call *model__call(const struct model *m, u32 id); /* NULL: none */
 /* the functions at an address of a chain, innermost first: returns how many, *out the first of them */
 u32 model__sources(const struct model *m, u64 addr, const struct source **out);
+/* The chain in the kernel that SWITCH.kstack numbers; 0: none. */
+u32 model__kernel_chain(const struct model *m, u32 kstack);
+/* … of the last time that this record's thread blocked while what it tells of went on; 0: none. Only while the record
+ * is being fed. */
+u32 model__blocked_chain(const struct model *m, const struct ev_hdr *rec);
+/* the file that addr's code came from; NULL: not known */
+const struct code_image *model__image(const struct model *m, u64 addr);
 const char *model__lock_name(const struct model *m, u64 addr); /* LOCK_NAME; NULL */
 
 /* What a record is about, for a person: path, mapping, lock, "munmap 2.0 MiB"; valid UTF-8; "" where nothing.

@@ -54,6 +54,85 @@ u32 model__chain(const struct model *m, const struct ev_hdr *rec)
 	return t && t->stack && t->stack_ts == rec->ts && model__call(m, t->stack) ? t->stack : 0;
 }
 
+/* ---- in the kernel ---- */
+
+int calls__kstack(struct model *m, const struct ev_kstack *rec)
+{
+	u32 n = m->n_kchains ? m->n_kchains : 1024, *bigger;
+
+	if (rec->id >= MAX_KSTACKS)
+		return 0;
+	while (n <= rec->id)
+		n *= 2;
+	if (n > m->n_kchains) {
+		bigger = realloc(m->kchains, n * sizeof(*bigger));
+		if (!bigger)
+			return -ENOMEM;
+		memset(bigger + m->n_kchains, 0, (n - m->n_kchains) * sizeof(*bigger));
+		m->kchains = bigger;
+		m->n_kchains = n;
+	}
+	m->kchains[rec->id] = rec->chain;
+	return 0;
+}
+
+int calls__switch(struct model *m, const struct ev_switch *rec)
+{
+	struct mthread *t = rec->kstack ? model__mthread(m, rec->hdr.tid) : NULL;
+
+	if (!rec->kstack)
+		return 0;
+	if (!t)
+		return -ENOMEM;
+	t->kstack = rec->kstack;
+	t->kstack_ts = rec->hdr.ts;
+	return 0;
+}
+
+u32 model__kernel_chain(const struct model *m, u32 kstack)
+{
+	u32 chain = kstack < m->n_kchains ? m->kchains[kstack] : 0;
+
+	return model__call(m, chain) ? chain : 0;
+}
+
+u32 model__blocked_chain(const struct model *m, const struct ev_hdr *rec)
+{
+	const struct mthread *t = table__get(&m->threads, key__int(rec->tid));
+
+	if (!t || !t->kstack || t->kstack_ts > rec->ts || rec->ts - t->kstack_ts > ev__dur(rec))
+		return 0;
+	return model__kernel_chain(m, t->kstack);
+}
+
+/* ---- the files ---- */
+
+int calls__image(struct model *m, const struct ev_image *rec)
+{
+	struct code_image new = {.start = rec->start, .end = rec->end, .bias = rec->bias}, *bigger;
+	char text[EV_MAX_BYTES];
+
+	if (m->n_images == MAX_IMAGES)
+		return 0;
+	ev__text(&rec->hdr, text, sizeof(text));
+	new.build_id = pool__intern(&m->pool, text, strlen(text));
+	bigger = m->n_images & (m->n_images - 1) ? m->images
+						 : realloc(m->images, max(2 * m->n_images, 1u) * sizeof(*bigger));
+	if (!bigger || !new.build_id)
+		return -ENOMEM;
+	m->images = bigger;
+	m->images[m->n_images++] = new;
+	return 0;
+}
+
+const struct code_image *model__image(const struct model *m, u64 addr)
+{
+	for (u32 i = m->n_images; i-- > 0;) /* of two at one place the later */
+		if (addr >= m->images[i].start && addr < m->images[i].end)
+			return &m->images[i];
+	return NULL;
+}
+
 /* ---- source lines ---- */
 
 int calls__source(struct model *m, const struct ev_source *rec)

@@ -15,6 +15,8 @@
 #define MAX_STREAMS    1024u
 #define MAX_NOTES      4096u
 #define MAX_CALLS      (1u << 22)
+#define MAX_KSTACKS    (1u << 20)
+#define MAX_IMAGES     (1u << 14)
 #define LOST_KEPT      4096u
 #define THINNINGS_KEPT 1024u
 
@@ -22,6 +24,8 @@ struct mthread {
 	struct thread t; /* first: a struct thread is one of these */
 	u64 stack_ts;    /* of the event that the last STACK belongs to */
 	u32 stack;       /* its chain */
+	u32 kstack;      /* of the last switch that has one: SWITCH.kstack */
+	u64 kstack_ts;   /* … which was then */
 	char *path_arg;  /* EV_MAX_BYTES, made when first needed; "" when used up */
 };
 
@@ -87,6 +91,10 @@ struct model {
 
 	struct call *calls; /* by id - 1 */
 	u32 n_calls, cap_calls;
+	u32 *kchains; /* CALL ids, by SWITCH.kstack */
+	u32 n_kchains;
+	struct code_image *images;
+	u32 n_images;
 	struct source *sources;
 	u32 n_sources, cap_sources;
 	bool sources_sorted;
@@ -118,6 +126,9 @@ int memory__symbol(struct model *m, const struct ev_symbol *rec);
 int calls__call(struct model *m, const struct ev_call *rec);
 int calls__stack(struct model *m, const struct ev_stack *rec);
 int calls__source(struct model *m, const struct ev_source *rec);
+int calls__kstack(struct model *m, const struct ev_kstack *rec);
+int calls__switch(struct model *m, const struct ev_switch *rec);
+int calls__image(struct model *m, const struct ev_image *rec);
 void memory__forget(struct model *m); /* the process begins another program */
 void memory__free(struct model *m);
 int frames__event(struct model *m, const struct ev_frame *rec);

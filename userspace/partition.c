@@ -81,10 +81,15 @@ static enum cause blocked_cause(const struct off *o, const struct span *s)
 {
 	if (o->flags & OFF_DEAD)
 		return CAUSE_UNEXPLAINED;
-	if (s)
-		return s->blocked;
+	if (s) /* which device an ioctl is for, its number may not tell */
+		return s->kind == EV_SYSCALL && s->blocked == CAUSE_IO_WAIT && s->sys == SYS_ID_ioctl &&
+				       o->kernel_cause != CAUSE_NONE
+			       ? o->kernel_cause
+			       : s->blocked;
 	if (o->flags & OFF_LOST)
 		return CAUSE_UNEXPLAINED;
+	if (o->kernel_cause != CAUSE_NONE)
+		return o->kernel_cause;
 	if (o->flags & OFF_USER)
 		return o->state & TASK_STOPPED_OR_TRACED ? CAUSE_UNEXPLAINED : CAUSE_PAGE_FAULT;
 	return o->sys == SYS_NONE ? CAUSE_UNEXPLAINED : syscall__cause(o->sys);

@@ -2,6 +2,7 @@
 #ifndef REDFRAME_RECORD_H
 #define REDFRAME_RECORD_H
 
+#include "capture.h"
 #include "explain.h"
 #include "options.h"
 
@@ -19,7 +20,7 @@ struct record_options {
 	bool force, no_trace, no_symbols;
 	double seconds;
 	u64 frames;
-	const char *budget, *frame, *events, *alloc_word;
+	const char *budget, *frame, *events, *alloc_word, *kernel_stacks_word;
 	struct option_texts meta, alloc_fn;
 	u64 buffer;
 	u64 stack; /* bytes copied of a stack */
@@ -32,6 +33,7 @@ struct record_options {
 	/* as understood */
 	bool on[CLASS_COUNT];
 	enum alloc_mode alloc;
+	enum kernel_stacks_mode kernel_stacks;
 	struct explain_options explain;
 };
 

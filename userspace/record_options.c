@@ -43,6 +43,8 @@ const struct option_row record_capture_rows[] = {
 		"the game's own allocator: which argument is the size, from 0; may come again"),
 	ROW("sample", 0, OPT_UINT, sample_hz, "HZ", "CPU samples of the game's threads; default 1000, 0 off"),
 	ROW("stack", 0, OPT_BYTES, stack, "SIZE", "copied of a stack to find its calls; default and most 16K, 0 off"),
+	ROW("kernel-stacks", 0, OPT_TEXT, kernel_stacks_word, "off|some|all",
+		"kernel stacks of blocking waits: default some, where the system call does not say it all"),
 	ROW("meta", 0, OPT_TEXTS, meta, "KEY=VALUE", "kept in the recording; may come again"),
 	ROW("buffer", 0, OPT_BYTES, buffer, "SIZE", "ring buffer; default 16M"),
 	ROW("max-overhead", 0, OPT_PERCENT, max_overhead, "PCT",
@@ -121,6 +123,21 @@ static int alloc_mode(struct record_options *o)
 	return -EINVAL;
 }
 
+static int kernel_stacks_mode(struct record_options *o)
+{
+	static const char *const words[] = {
+		[KERNEL_STACKS_OFF] = "off", [KERNEL_STACKS_SOME] = "some", [KERNEL_STACKS_ALL] = "all"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		if (!strcmp(o->kernel_stacks_word, words[i])) {
+			o->kernel_stacks = i;
+			return 0;
+		}
+	}
+	log_err("--kernel-stacks: '%s' is not off, some or all", o->kernel_stacks_word);
+	return -EINVAL;
+}
+
 static int check_target(const struct record_options *o)
 {
 	int targets = !!o->pid + !!o->name + !!o->command;
@@ -185,6 +202,7 @@ void record_options__defaults(struct record_options *o)
 	*o = (struct record_options){
 		.frame = "auto",
 		.alloc_word = "large",
+		.kernel_stacks_word = "some",
 		.budget = "auto",
 		.buffer = CAPTURE_RING_BYTES,
 		.sample_hz = 1000,
@@ -208,8 +226,8 @@ int record_options__check(struct record_options *o, char **argv, int n, int comm
 		log_err("--sample: at most 10000");
 		return -EINVAL;
 	}
-	if ((o->events && record_options__events(o->on, o->events)) || alloc_mode(o) || check_target(o) ||
-		check_buffer(o) || check_meta(o) || check_alloc_fn(o))
+	if ((o->events && record_options__events(o->on, o->events)) || alloc_mode(o) || kernel_stacks_mode(o) ||
+		check_target(o) || check_buffer(o) || check_meta(o) || check_alloc_fn(o))
 		return -EINVAL;
 	if (budget__parse(o->budget, &o->explain)) {
 		log_err("--budget: '%s' is not milliseconds, NNfps or auto", o->budget);

@@ -116,6 +116,7 @@ int session__find(struct session *s, const struct record_options *o)
 		.target = {.pidfd = -1},
 		.out = {.fd = -1},
 		.stacks = {.fd = -1},
+		.kallsyms_fd = -1,
 		.stats_fd = -1};
 	s->signal_fd = signals_as_fd(o->soak);
 	err = find_target(s, why, sizeof(why));
@@ -137,6 +138,7 @@ static int load(struct session *s)
 		.syscall_min_ns = CAPTURE_SYSCALL_MIN_NS,
 		.sample_hz = o->sample_hz,
 		.stack_bytes = (u32)o->stack,
+		.kernel_stacks = o->on[CLASS_SCHED] ? o->kernel_stacks : KERNEL_STACKS_OFF,
 		.ring_bytes = o->buffer,
 	};
 
@@ -442,6 +444,9 @@ void session__free(struct session *s)
 	sites__free(&s->sites);
 	images__free(&s->images);
 	stacks__close(&s->stacks);
+	kallsyms__free(&s->kallsyms);
+	if (s->kallsyms_fd >= 0)
+		close(s->kallsyms_fd);
 	target__close(&s->target);
 	launch__close(&s->launch);
 	if (s->stats_fd >= 0)

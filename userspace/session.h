@@ -10,6 +10,7 @@
 #include "effect.h"
 #include "governor.h"
 #include "images.h"
+#include "kallsyms.h"
 #include "launch.h"
 #include "preload.h"
 #include "process.h"
@@ -37,6 +38,9 @@ struct session {
 	struct recording_writer out;
 	struct drain drain;
 	struct stacks stacks;
+	struct kallsyms kallsyms;
+	bool kallsyms_read;
+	int kallsyms_fd; /* opened while it may be; -errno: it cannot be */
 	struct scout *scout;
 	u64 start, stop; /* ns, BOOTTIME */
 	u64 attach_ns;   /* what attaching took, without the search for probe sites */

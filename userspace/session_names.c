@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* When recording has ended: where in the code its events happened. */
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "calls.h"
 #include "capture.h"
 #include "bpf_options.h"
+#include "kallsyms.h"
+#include "kernel_stacks.h"
 #include "log.h"
 #include "modules.h"
 #include "session.h"
@@ -20,6 +25,11 @@ void session__open_stacks(struct session *s)
 	if (err)
 		session__note(s, 1, CLASS_META, "no call chains are recorded: %s", errstr(err));
 	s->drain.stacks = s->o->stack && !err ? &s->stacks : NULL;
+	if (!s->o->kernel_stacks || s->o->no_symbols)
+		return;
+	s->kallsyms_fd = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
+	if (s->kallsyms_fd < 0)
+		s->kallsyms_fd = -errno;
 }
 
 static void tell_stacks(struct session *s, const struct calls_result *r)
@@ -47,14 +57,92 @@ static void tell_stacks(struct session *s, const struct calls_result *r)
 		(unsigned long long)skipped[STACK_SKIP_RING], (unsigned long long)no_room);
 }
 
-static void unwind_stacks(struct session *s, Dwfl *dwfl, u64 ts)
+static void tell_kernel_stacks(struct session *s, const struct kernel_stacks *k)
+{
+	u64 skipped[KERNEL_STACK_SKIPS], all = 0, ts = clock_boot_ns();
+
+	capture__kernel_stack_skips(s->capture, skipped);
+	for (int i = 0; i < KERNEL_STACK_SKIPS; i++)
+		all += skipped[i];
+	meta__info(&s->out, ts, "stacks.kernel", "%u", k->n);
+	meta__info(&s->out, ts, "stacks.kernel_skipped", "%llu", (unsigned long long)all);
+	if (all)
+		session__note(s, 0, CLASS_SCHED,
+			"%llu blocking waits have no kernel stack: over a CPU's budget of %u a second %llu, its place "
+			"was taken by another %llu, not to be had %llu",
+			(unsigned long long)all, CAPTURE_KERNEL_STACKS_PER_SECOND,
+			(unsigned long long)skipped[KERNEL_STACK_BUDGET],
+			(unsigned long long)skipped[KERNEL_STACK_COLLISION],
+			(unsigned long long)skipped[KERNEL_STACK_FAILED]);
+}
+
+/* How the kernel says who may see its addresses; -1: it does not. */
+static int kptr_restrict(void)
+{
+	FILE *f = fopen("/proc/sys/kernel/kptr_restrict", "re");
+	int value = -1;
+
+	if (f && fscanf(f, "%d", &value) != 1)
+		value = -1;
+	if (f)
+		fclose(f);
+	return value;
+}
+
+/* Once: the list is long, and a soak run names the stacks of each segment. */
+static const struct kallsyms *kernel_names(struct session *s)
+{
+	int err;
+
+	if (s->kallsyms_read)
+		return &s->kallsyms;
+	s->kallsyms_read = true;
+	err = kallsyms__read(&s->kallsyms, s->kallsyms_fd);
+	s->kallsyms_fd = -1;
+	if (err == -EACCES)
+		session__note(s, 0, CLASS_SCHED,
+			"kernel stacks have no names: /proc/kallsyms shows no addresses here (kernel.kptr_restrict is "
+			"%d)",
+			kptr_restrict());
+	else if (err)
+		session__note(s, 0, CLASS_SCHED, "kernel stacks have no names: /proc/kallsyms: %s", errstr(err));
+	return &s->kallsyms;
+}
+
+static int name_kernel_stacks(struct session *s, struct recording_writer *w, struct kernel_stacks *k, u64 ts)
+{
+	const struct kallsyms *syms;
+	u32 n = 0;
+	u64 *addrs;
+	int err;
+
+	if (!k->n || s->o->no_symbols)
+		return 0;
+	syms = kernel_names(s);
+	kernel_stacks__trim(k, syms);
+	addrs = kernel_stacks__addresses(k, &n);
+	err = kallsyms__write(syms, w, ts, addrs, n);
+	free(addrs);
+	return err;
+}
+
+static void write_chains(struct session *s, Dwfl *dwfl, u64 ts)
 {
 	struct calls_result r = {};
-	int err = calls__write(&s->out, &s->stacks, dwfl, ts, &r);
+	struct kernel_stacks k;
+	int err = kernel_stacks__read(&k, s->capture);
 
+	if (!err)
+		err = name_kernel_stacks(s, &s->out, &k, ts);
+	if (!err)
+		err = calls__write(&s->out, &s->stacks, &k, dwfl, ts, &r);
 	if (err && err != s->out.error)
 		session__note(s, 1, CLASS_META, "not all call chains could be found: %s", errstr(err));
-	tell_stacks(s, &r);
+	if (s->drain.stacks)
+		tell_stacks(s, &r);
+	if (s->o->on[CLASS_SCHED] && s->o->kernel_stacks)
+		tell_kernel_stacks(s, &k);
+	kernel_stacks__free(&k);
 }
 
 static void name_addresses(struct session *s, Dwfl *dwfl, const struct pe_modules *pe, u64 ts)
@@ -82,8 +170,7 @@ void session__name_code(struct session *s)
 		session__note(s, 1, CLASS_META, "addresses stay without names: %s", errstr(-ENOMEM));
 		return;
 	}
-	if (s->drain.stacks)
-		unwind_stacks(s, dwfl, ts);
+	write_chains(s, dwfl, ts);
 	modules__write(&s->out, dwfl, ts); /* its error stays in s->out */
 	pe_modules__write(&s->out, &pe, ts);
 	if (!s->o->no_symbols)
@@ -99,10 +186,15 @@ int session__name_segment(struct session *s, struct recording_writer *w, struct 
 	struct pe_modules pe = {};
 	u64 ts = clock_boot_ns();
 	Dwfl *dwfl = modules__open(&s->images);
+	struct kernel_stacks k = {};
 	int err = dwfl ? pe_modules__open(&pe, &s->images) : -ENOMEM;
 
-	if (!err && stacks->n)
-		err = calls__write(w, stacks, dwfl, ts, &calls);
+	if (!err)
+		err = kernel_stacks__read(&k, s->capture);
+	if (!err)
+		err = name_kernel_stacks(s, w, &k, ts);
+	if (!err && (stacks->n || k.n))
+		err = calls__write(w, stacks, &k, dwfl, ts, &calls);
 	if (!err)
 		err = modules__write(w, dwfl, ts);
 	if (!err)
@@ -110,6 +202,7 @@ int session__name_segment(struct session *s, struct recording_writer *w, struct 
 	if (!err && !s->o->no_symbols)
 		err = symbolize__write(w, dwfl, &pe, ts, &named);
 	pe_modules__close(&pe);
+	kernel_stacks__free(&k);
 	if (dwfl)
 		dwfl_end(dwfl);
 	return err;

@@ -56,7 +56,8 @@ static void want_of(struct addresses *a, const struct ev_hdr *h)
 		want(a, ((const struct ev_fault *)h)->ip);
 		break;
 	case EV_CALL:
-		want(a, ((const struct ev_call *)h)->addr);
+		if (!(((const struct ev_call *)h)->flags & CALL_KERNEL)) /* those are named from kallsyms */
+			want(a, ((const struct ev_call *)h)->addr);
 		break;
 	case EV_ALLOC:
 		want(a, ((const struct ev_alloc *)h)->caller);

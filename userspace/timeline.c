@@ -338,7 +338,7 @@ int timeline__event(struct timeline *t, struct model *m, const struct ev_hdr *re
 		t->now = max(t->now, rec->ts);
 	switch (rec->kind) {
 	case EV_SWITCH:
-		err = timeline__switch(t, (const struct ev_switch *)rec);
+		err = timeline__switch(t, m, (const struct ev_switch *)rec);
 		break;
 	case EV_WAKING:
 		err = rec->tid ? timeline__waking(t, (const struct ev_waking *)rec) : 0;

@@ -31,7 +31,8 @@ struct off {
 	u16 wait_cpu;      /* for which it queued once it was runnable */
 	u8 flags;
 	u8 prio, next_prio;
-	u8 zero[5];
+	s8 kernel_cause;  /* enum cause, by its kernel stack; CAUSE_NONE: that says nothing */
+	u32 kernel_chain; /* CALL id of that; 0: none */
 };
 
 /* A record with a duration, as much of it as explaining needs. */

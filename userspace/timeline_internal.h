@@ -12,7 +12,7 @@ struct line *timeline__get_line(struct timeline *t, u32 tid); /* made where it i
 int timeline__rehash(struct timeline *t, u32 n_slots);
 
 /* Each 0 or -ENOMEM. */
-int timeline__switch(struct timeline *t, const struct ev_switch *e);
+int timeline__switch(struct timeline *t, const struct model *m, const struct ev_switch *e);
 int timeline__waking(struct timeline *t, const struct ev_waking *e);
 int timeline__fork(struct timeline *t, const struct ev_fork *e);
 void timeline__exit(struct timeline *t, const struct ev_exit *e);

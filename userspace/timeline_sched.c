@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "kernel_wait.h"
 #include "timeline_internal.h"
 
 #define DEAD_SWEEP 256u  /* so many ended threads are looked through at once */
@@ -16,7 +17,8 @@ static struct off *off_push(struct timeline *t, struct line *l, u64 out, u8 flag
 	struct off *o = fifo__push(&l->offs, t->horizon, &t->bytes);
 
 	if (o)
-		*o = (struct off){.out = out, .wake = TIME_OPEN, .in = TIME_OPEN, .flags = flags};
+		*o = (struct off){
+			.out = out, .wake = TIME_OPEN, .in = TIME_OPEN, .flags = flags, .kernel_cause = CAUSE_NONE};
 	return o;
 }
 
@@ -38,7 +40,7 @@ u64 line__time(struct line *l, u64 ts)
 	return l->last;
 }
 
-static int leave(struct timeline *t, const struct ev_switch *e)
+static int leave(struct timeline *t, const struct model *m, const struct ev_switch *e)
 {
 	struct line *l = timeline__get_line(t, e->hdr.tid);
 	struct off *o;
@@ -65,6 +67,8 @@ static int leave(struct timeline *t, const struct ev_switch *e)
 	o->cpu = o->wait_cpu = e->hdr.cpu;
 	o->prio = e->prev_prio;
 	o->next_prio = e->next_prio;
+	o->kernel_chain = model__kernel_chain(m, e->kstack);
+	o->kernel_cause = kernel_wait__cause(m, o->kernel_chain);
 	l->state = LINE_OFF;
 	l->switched = true;
 	l->game |= !!(e->flags & SWITCH_GAME);
@@ -121,12 +125,12 @@ static int cpu_switch(struct timeline *t, const struct ev_switch *e)
 	return 0;
 }
 
-int timeline__switch(struct timeline *t, const struct ev_switch *e)
+int timeline__switch(struct timeline *t, const struct model *m, const struct ev_switch *e)
 {
 	int err = cpu_switch(t, e);
 
 	if (!err && e->hdr.tid)
-		err = leave(t, e);
+		err = leave(t, m, e);
 	if (!err && e->next_tid)
 		err = arrive(t, e);
 	return err;

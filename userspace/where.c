@@ -44,7 +44,11 @@ bool where__each(const struct model *m, u32 chain, bool (*fn)(const struct where
 	const struct call *c = model__call(m, chain);
 
 	for (u32 n = 0; c && n < CALLS_MAX; c = model__call(m, c->caller), n++) {
-		struct where_step s = {.function = "", .file = "", .addr = c->addr, .map = model__mapping(m, c->addr)};
+		struct where_step s = {.function = "",
+			.file = "",
+			.addr = c->addr,
+			.map = model__mapping(m, c->addr),
+			.kernel = c->flags & CALL_KERNEL};
 		const struct source *src;
 		u32 levels = model__sources(m, c->addr, &src);
 

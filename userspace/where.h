@@ -15,6 +15,7 @@ struct where_step {
 	const char *file;
 	u32 line;
 	u64 addr;
+	bool kernel;
 	const struct mapping *map; /* NULL: not known */
 };
 /* fn of each, innermost first, until it returns true, which is then returned */
