@@ -116,6 +116,60 @@ static __always_inline int tell_free(struct task_struct *task, const struct prob
 	return 0;
 }
 
+/* -ln(u) of a random u in (0, 1], in 1/65536: log2 by the leading bit, and a cubic for what follows it, right to
+ * 0.001. */
+static __always_inline u64 draw(void)
+{
+	u32 r = bpf_get_prandom_u32() | 1, lead = 0, top = r;
+	s64 f, log2;
+
+	for (u32 bits = 16; bits; bits /= 2) {
+		if (top >> bits) {
+			top >>= bits;
+			lead += bits;
+		}
+	}
+	f = ((u64)r << (32 - lead) & ~0U) >> 16;
+	log2 = f * (93248 + (f * (-38147 + (f * 10435 >> 16)) >> 16)) >> 16;
+	return ((32ULL - lead) * 65536 - log2) * 45426 >> 16; /* ln 2 */
+}
+
+/* By bytes, a Poisson process on what each thread allocates: the gaps are exponential, and drawn anew behind a block
+ * that was hit, so whether one is depends on its size alone. */
+static __always_inline bool is_sampled(struct thread_state *st, u64 size)
+{
+	bool hit;
+
+	if (!opt.alloc_sample_bytes || !size || size >= opt.stack_alloc_bytes)
+		return false;
+	if (!st->alloc_gap)
+		st->alloc_gap = (opt.alloc_sample_bytes * draw() >> 16) + 1;
+	hit = size >= st->alloc_gap;
+	st->alloc_gap = hit ? 0 : st->alloc_gap - size;
+	return hit;
+}
+
+static __always_inline void tell_sample(struct task_struct *task, const struct probe_desc *p, u64 size, u64 sp, u64 ts)
+{
+	struct ev_alloc_sample *e;
+
+	stack__tell(ts, true, STACK_ALLOC);
+	e = reserve(alloc_sample);
+	if (!e) {
+		lost(CLASS_ALLOC);
+		return;
+	}
+	*e = (struct ev_alloc_sample){
+		HDR(ALLOC_SAMPLE, alloc_sample, ts, task->pid),
+		.size = size,
+		.period = opt.alloc_sample_bytes,
+		.caller = caller_of(p, sp),
+		.fn = p->sub,
+		.site = p->site,
+	};
+	submit(e);
+}
+
 SEC("?uprobe")
 int alloc__call(struct pt_regs *ctx)
 {
@@ -154,6 +208,8 @@ int alloc__call(struct pt_regs *ctx)
 	if (inner)
 		return 0;
 	ts = now();
+	if (!is_free && is_sampled(st, size))
+		tell_sample(task, p, size, sp, ts);
 	if (is_free ? opt.alloc_min : size < opt.alloc_min)
 		return sum(task, st, size, is_free, ts);
 	if (is_free)

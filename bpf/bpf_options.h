@@ -17,6 +17,7 @@ struct bpf_options {
 	__u8 uring_submit_has_ctx;                          /* before v6.0: io_uring_submit_sqe(ctx, req, ...) */
 	__u8 uring_complete_has_cqe;                        /* v6.15: io_uring_complete(ctx, req, cqe) */
 	__u64 alloc_min;                                    /* smaller allocations are summed */
+	__u64 alloc_sample_bytes;                           /* on average from sample to sample; 0: none is taken */
 	__u64 syscall_min_ns;                               /* shorter calls of no class are not recorded */
 	__u32 stack_bytes;                                  /* of a stack that are copied; 0: none is */
 	__u32 stack_sample_every;                   /* one in so many CPU samples of a thread comes with its stack */

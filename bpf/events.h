@@ -105,6 +105,9 @@ enum alloc_fn {
 
 #define HEAP_LOOK_NS 250000000ull /* from one HEAP to the next at the least, however often it grows */
 
+/* allocations of at least as much all come with their call chain; smaller ones when they are sampled */
+#define ALLOC_ALWAYS_BYTES (1u << 20)
+
 /* STACK.reason: what it was taken for */
 enum stack_reason { STACK_WAIT, STACK_COLD, STACK_FAULT, STACK_ALLOC, STACK_SAMPLE, STACK_REASONS };
 

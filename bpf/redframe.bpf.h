@@ -60,6 +60,7 @@ struct thread_state {
 	u32 stacks;       /* copied in it */
 	u32 samples;      /* CPU samples so far */
 	u32 copying;      /* its stack, now: faults are ours */
+	u64 alloc_gap;    /* bytes that it allocates until the next sample; 0: not drawn yet */
 };
 
 struct ring {

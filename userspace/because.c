@@ -448,6 +448,11 @@ static void add_allocations(struct tree *tree, u32 tid, u64 start, u64 end)
 
 		if (a->ts > end)
 			break;
+		if (a->sampled) {
+			tally__add(&tree->alloc_bytes_at, a->site, a->sampled);
+			tally__add(&tree->alloc_samples_at, a->site, 1);
+			tree->alloc_samples++;
+		}
 		tree->alloc_calls += a->calls;
 		tree->alloc_bytes += a->bytes;
 		if (a->largest > tree->alloc_largest) {
@@ -471,6 +476,8 @@ int tree__build(
 	tree->n = tree->n_things = tree->n_moments = tree->n_hits = tree->not_followed = 0;
 	tree->lost = false;
 	tree->alloc_bytes = tree->alloc_largest = tree->alloc_caller = tree->alloc_calls = tree->alloc_chain = 0;
+	tree->alloc_bytes_at = tree->alloc_samples_at = (struct tally){};
+	tree->alloc_samples = 0;
 	node_new(tree, 0, CAUSE_NONE, 0, 0);
 	tree->nodes[0].ns = end - start;
 	add_allocations(tree, tid, start, end);

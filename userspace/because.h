@@ -77,6 +77,8 @@ struct tree {
 	u32 not_followed; /* waits whose reasons did not fit */
 	u64 alloc_bytes, alloc_largest, alloc_caller;
 	u32 alloc_calls, alloc_chain;
+	struct tally alloc_bytes_at, alloc_samples_at; /* by code, of the sampled ones */
+	u32 alloc_samples;
 	bool lost; /* a piece of the frame lies where records were lost */
 
 	/* while it is built */

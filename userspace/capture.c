@@ -226,10 +226,11 @@ static void fill_options(struct capture *c)
 	ro->opt.syscall = c->o.on[CLASS_SYSCALL];
 	ro->opt.irq = c->o.on[CLASS_IRQ];
 	ro->opt.alloc_min = c->o.alloc_min;
+	ro->opt.alloc_sample_bytes = c->o.alloc_sample_bytes;
 	ro->opt.syscall_min_ns = c->o.syscall_min_ns;
 	ro->opt.stack_bytes = c->o.stack_bytes;
 	ro->opt.stack_wait_ns = CAPTURE_STACK_WAIT_NS;
-	ro->opt.stack_alloc_bytes = CAPTURE_STACK_ALLOC_BYTES;
+	ro->opt.stack_alloc_bytes = ALLOC_ALWAYS_BYTES;
 	ro->opt.stack_ring_bytes = c->o.ring_bytes / 2;
 	ro->opt.stack_sample_every = max(c->o.sample_hz / CAPTURE_STACK_SAMPLE_HZ, 1u);
 	ro->opt.stacks_per_thread = CAPTURE_STACKS_PER_THREAD;

@@ -16,10 +16,11 @@ struct capture_options {
 	u32 tgid;
 	bool follow; /* the children of what is recorded as well, until capture__game says otherwise */
 	bool on[CLASS_COUNT];
-	u64 alloc_min;      /* bytes: smaller allocations are summed; 0: each is recorded */
-	u64 syscall_min_ns; /* other system calls shorter than this are not recorded */
-	u32 sample_hz;      /* CLASS_SAMPLE */
-	u32 stack_bytes;    /* of the stack that are copied for the events worth it; 0: none */
+	u64 alloc_min;          /* bytes: smaller allocations are summed; 0: each is recorded */
+	u64 alloc_sample_bytes; /* of small allocations one in so many bytes is sampled; 0: none is */
+	u64 syscall_min_ns;     /* other system calls shorter than this are not recorded */
+	u32 sample_hz;          /* CLASS_SAMPLE */
+	u32 stack_bytes;        /* of the stack that are copied for the events worth it; 0: none */
 	enum kernel_stacks_mode kernel_stacks;
 	size_t ring_bytes; /* a power of two, at least a page */
 };
@@ -29,7 +30,6 @@ struct capture_options {
 
 /* which events come with the stack of their thread, and how many of them */
 #define CAPTURE_STACK_WAIT_NS            500000
-#define CAPTURE_STACK_ALLOC_BYTES        (1u << 20)
 #define CAPTURE_STACK_SAMPLE_HZ          100
 #define CAPTURE_STACKS_PER_THREAD        200  /* a second, without samples */
 #define CAPTURE_STACKS_PER_SECOND        1000 /* of all threads */

@@ -188,6 +188,7 @@ u64 ev__count(const struct ev_hdr *h)
 	case EV_MIGRATE:
 	case EV_URING_SUBMIT:
 	case EV_FREE:
+	case EV_ALLOC_SAMPLE: /* counted by its ALLOC or ALLOC_SUM */
 	case EV_MESSAGE:
 	case EV_COST:
 	case EV_EFFECT:

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alloc_sites.h"
 #include "baseline.h"
 #include "explain.h"
 #include "histogram.h"
@@ -42,6 +43,7 @@ struct explain {
 	int err; /* out of memory in explain__next: told by the next explain__event */
 	struct histogram durations;
 	struct patterns patterns;
+	struct alloc_sites alloc_sites;
 	struct report report;
 };
 
@@ -68,6 +70,7 @@ void explain__free(struct explain *x)
 	str__free(&x->sentence);
 	histogram__free(&x->durations);
 	patterns__free(&x->patterns);
+	alloc_sites__free(&x->alloc_sites);
 	free(x);
 }
 
@@ -117,7 +120,7 @@ static void forget(struct explain *x, const struct model *m)
 int explain__event(struct explain *x, struct model *m, const struct ev_hdr *rec)
 {
 	const struct frame *f = model__ended_frame(m);
-	int err = x->err ? x->err : timeline__event(&x->timeline, m, rec);
+	int err = x->err ? x->err : timeline__event(&x->timeline, m, rec) ?: alloc_sites__event(&x->alloc_sites, m, rec);
 
 	x->now = max(x->now, x->timeline.now);
 	if (f)
@@ -318,5 +321,9 @@ const struct report *explain__report(struct explain *x, const struct model *m)
 	r->cut = x->timeline.cut;
 	r->patterns = patterns__list(&x->patterns, &r->n_patterns);
 	r->other_patterns = x->patterns.others;
+	r->alloc_sites = alloc_sites__list(&x->alloc_sites, &r->n_alloc_sites);
+	r->alloc_samples = x->alloc_sites.samples;
+	r->alloc_period = x->alloc_sites.period;
+	r->alloc_bytes = x->alloc_sites.bytes;
 	return r;
 }

@@ -68,6 +68,8 @@ struct stretch {
 	const char *what; /* as in the part; of code the function sampled here; NULL: not known */
 };
 
+struct alloc_site;
+
 struct verdict {
 	struct frame frame;
 	bool slow;
@@ -80,7 +82,10 @@ struct verdict {
 	u64 cold_bytes, faults;                 /* by the frame's thread */
 	u64 allocs, alloc_bytes, alloc_largest; /* the same */
 	u64 typical_allocs;
-	const char *alloc_where;                /* function that asked for the largest; NULL */
+	const char *alloc_where;      /* function that asked for the largest; NULL */
+	const char *alloc_most_where; /* … that most bytes of the sampled ones stand for; NULL: none was sampled */
+	u64 alloc_most_bytes;         /* an estimate */
+	u32 alloc_most_samples, alloc_samples;  /* which it rests on, of how many */
 	u64 heap_grown;                         /* bytes by which the game's main heap grew meanwhile */
 	u64 heap_size, heap_free, heap_largest; /* what it was then, and no less of it free; 0: not known */
 	u32 heap_pieces;                        /* that the free was in */
@@ -109,7 +114,11 @@ struct report {
 	bool exact;                 /* percentiles are exact; else within 0.1 % (docs/attribution.md) */
 	u64 late;                   /* records far out of order, left out */
 	u64 cut;                    /* frames were so long that memory forgot their beginning before this ts; 0: none */
-	const struct pattern *patterns; /* by total excess, largest first */
+	const struct alloc_site *alloc_sites; /* most bytes first */
+	u32 n_alloc_sites;
+	u64 alloc_samples, alloc_period; /* bytes from sample to sample; 0: none was taken */
+	u64 alloc_bytes;                 /* of all sites */
+	const struct pattern *patterns;  /* by total excess, largest first */
 	u32 n_patterns;
 	u64 other_patterns; /* slow frames that found no room among them */
 };

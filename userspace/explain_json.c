@@ -4,12 +4,15 @@
  */
 #include <string.h>
 
+#include "alloc_sites.h"
 #include "events_desc.h"
 #include "explain_view.h"
 #include "kernel_wait.h"
 #include "maps.h"
 #include "names.h"
 #include "recording.h"
+
+#define ALLOC_SITES 100u /* the rest is in the sum only */
 
 static void add_ms(struct str *s, const char *key, u64 ns)
 {
@@ -277,6 +280,14 @@ void json__frame(struct str *s, const struct verdict *v, const struct model *m)
 	maybe_u64(s, "allocations", v->allocs);
 	maybe_u64(s, "allocated_bytes", v->alloc_bytes);
 	add_heap(s, v);
+	if (v->alloc_most_where) {
+		str__add(s, ", \"allocated_most\": {");
+		add_text(s, "where", v->alloc_most_where);
+		maybe_u64(s, "estimated_bytes", v->alloc_most_bytes);
+		maybe_u64(s, "samples", v->alloc_most_samples);
+		maybe_u64(s, "of_samples", v->alloc_samples);
+		str__add(s, "}");
+	}
 	maybe_u64(s, "waits_not_followed", v->not_followed);
 	str__add(s, ", ");
 	add_text(s, "verdict", v->sentence);
@@ -382,6 +393,25 @@ static void add_pattern(struct str *s, const struct pattern *p)
 	str__add(s, "}");
 }
 
+static void add_alloc_sites(struct str *s, const struct report *r)
+{
+	if (!r->n_alloc_sites)
+		return;
+	str__fmt(s,
+		",\n \"allocations\": {\"sampled_every_bytes\": %llu, \"samples\": %llu, \"bytes\": %llu, \"sites\": [",
+		(unsigned long long)r->alloc_period, (unsigned long long)r->alloc_samples,
+		(unsigned long long)r->alloc_bytes);
+	for (u32 i = 0; i < r->n_alloc_sites && i < ALLOC_SITES; i++) {
+		const struct alloc_site *a = &r->alloc_sites[i];
+
+		str__add(s, i ? ",\n  {" : "\n  {");
+		add_text(s, "where", a->where);
+		str__fmt(s, ", \"bytes\": %llu, \"samples\": %llu, \"large\": %llu}", (unsigned long long)a->bytes,
+			(unsigned long long)a->samples, (unsigned long long)a->large);
+	}
+	str__add(s, "]}");
+}
+
 void json__tail(struct str *s, const struct report *r)
 {
 	str__add(s, "],\n \"patterns\": [");
@@ -389,5 +419,7 @@ void json__tail(struct str *s, const struct report *r)
 		str__add(s, i ? ",\n  " : "\n  ");
 		add_pattern(s, &r->patterns[i]);
 	}
-	str__add(s, "]}\n");
+	str__add(s, "]");
+	add_alloc_sites(s, r);
+	str__add(s, "}\n");
 }

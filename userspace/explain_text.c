@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "alloc_sites.h"
 #include "events_desc.h"
 #include "explain_view.h"
 #include "names.h"
@@ -17,6 +18,7 @@
 #define TEXT_PART_NS  100000u /* what is shorter is summed too … */
 #define TEXT_SHARE    50u     /* … or below 1/50 of the whole */
 #define TEXT_PATTERNS 10u
+#define TEXT_SITES    5u
 #define TIMELINE_ROWS 120u /* beyond, stretches below 1/1000 of the frame are summed */
 
 static void on(struct str *s, bool colour, const char *code)
@@ -323,4 +325,30 @@ void text__patterns(struct str *s, const struct report *r)
 		str__fmt(s, "  … and %u more\n", more);
 	if (shown && once)
 		str__fmt(s, "  %llu other%s came once\n", (unsigned long long)once, once == 1 ? "" : "s");
+}
+
+void text__alloc_sites(struct str *s, const struct report *r)
+{
+	char bytes[32], period[32];
+
+	if (!r->n_alloc_sites || !r->alloc_bytes)
+		return;
+	str__fmt(s, "\nallocated%s: %s", r->alloc_period ? "" : " in blocks of 1 MiB and more",
+		fmt__bytes(bytes, sizeof(bytes), r->alloc_bytes));
+	if (r->alloc_period)
+		str__fmt(s, ", of the small ones estimated from %llu samples, one in %s",
+			(unsigned long long)r->alloc_samples, fmt__bytes(period, sizeof(period), r->alloc_period));
+	str__add(s, "\n");
+	for (u32 i = 0; i < r->n_alloc_sites && i < TEXT_SITES; i++) {
+		const struct alloc_site *a = &r->alloc_sites[i];
+
+		str__fmt(s, "  %4.1f %%  %9s  ", 100.0 * a->bytes / r->alloc_bytes,
+			fmt__bytes(bytes, sizeof(bytes), a->bytes));
+		add_escaped(s, a->where);
+		if (a->samples)
+			str__fmt(s, "  %llu samples", (unsigned long long)a->samples);
+		if (a->large)
+			str__fmt(s, "  %llu large", (unsigned long long)a->large);
+		str__add(s, "\n");
+	}
 }

@@ -196,6 +196,12 @@ static int put(struct view *view, FILE *to)
 	return err;
 }
 
+static void text_tail(struct str *s, const struct report *r)
+{
+	text__patterns(s, r);
+	text__alloc_sites(s, r);
+}
+
 int view__print(struct view *view, FILE *to, const struct model *m, const struct report *r, const struct recording *rec)
 {
 	int err = view->err;
@@ -212,7 +218,7 @@ int view__print(struct view *view, FILE *to, const struct model *m, const struct
 	if (view->o.json)
 		json__tail(&view->line, r);
 	else if (!view->o.has_frame)
-		text__patterns(&view->line, r);
+		text_tail(&view->line, r);
 	if (!err)
 		err = put(view, to);
 	return err ? err : fflush(to) ? -EIO : 0;

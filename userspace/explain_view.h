@@ -39,6 +39,7 @@ void text__timeline(struct str *s, const struct verdict *v, const struct model *
 void text__summary(
 	struct str *s, const struct report *r, const struct model *m, const struct recording *rec, bool colour);
 void text__patterns(struct str *s, const struct report *r);
+void text__alloc_sites(struct str *s, const struct report *r);
 extern const char explain_formulas[];
 
 /* explain_json.c: one element of slow_frames; and what stands before and after them */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "alloc_sites.h"
 #include "model_internal.h"
 #include "strings.h"
 #include "syscalls.h"
@@ -243,6 +244,12 @@ static void say_memory(struct what *w, const struct model *m, const struct ev_hd
 	switch (rec->kind) {
 	case EV_ALLOC:
 		say_alloc(w, m, rec);
+		break;
+	case EV_ALLOC_SAMPLE:
+		say(w, "about ");
+		say_bytes(w, alloc_sample__bytes((const struct ev_alloc_sample *)rec));
+		say(w, " by one of ");
+		say_bytes(w, ((const struct ev_alloc_sample *)rec)->size);
 		break;
 	case EV_ALLOC_SUM:
 		say(w, "%u allocations, ", sum->calls);

@@ -22,6 +22,7 @@ struct record_options {
 	u64 frames;
 	const char *budget, *frame, *events, *alloc_word, *kernel_stacks_word;
 	struct option_texts meta, alloc_fn;
+	u64 alloc_sample; /* bytes */
 	u64 buffer;
 	u64 stack; /* bytes copied of a stack */
 	u64 sample_hz;
@@ -39,6 +40,7 @@ struct record_options {
 
 #define RECORD_STACK_BYTES  (16u << 10)
 #define RECORD_MAX_OVERHEAD 3.0
+#define ALLOC_SAMPLE_BYTES  (512u << 10)
 #define ALLOC_LARGE_BYTES   (64u << 10) /* with --alloc large, smaller ones are summed */
 
 /* What soak has in common with record: rows, defaults, and what is to be made of what was typed: 0 or -EINVAL with a

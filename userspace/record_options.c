@@ -39,6 +39,8 @@ const struct option_row record_capture_rows[] = {
 		"classes: sched,fault,lock,file,alloc,irq,reclaim,syscall,sample; or +x,-y"),
 	ROW("alloc", 0, OPT_TEXT, alloc_word, "off|large|all|preload",
 		"allocator calls: default large (64 KiB; smaller are summed); preload: all, by a library in CMD"),
+	ROW("alloc-sample", 0, OPT_BYTES, alloc_sample, "SIZE",
+		"of small allocations, sample one in so many bytes with its calls; default 512K, 0 off"),
 	ROW("alloc-fn", 0, OPT_TEXTS, alloc_fn, "SYMBOL[:size=ARG]",
 		"the game's own allocator: which argument is the size, from 0; may come again"),
 	ROW("sample", 0, OPT_UINT, sample_hz, "HZ", "CPU samples of the game's threads; default 1000, 0 off"),
@@ -202,6 +204,7 @@ void record_options__defaults(struct record_options *o)
 	*o = (struct record_options){
 		.frame = "auto",
 		.alloc_word = "large",
+		.alloc_sample = ALLOC_SAMPLE_BYTES,
 		.kernel_stacks_word = "some",
 		.budget = "auto",
 		.buffer = CAPTURE_RING_BYTES,
@@ -235,6 +238,10 @@ int record_options__check(struct record_options *o, char **argv, int n, int comm
 	}
 	if (o->stack > RECORD_STACK_BYTES) {
 		log_err("--stack: at most 16K");
+		return -EINVAL;
+	}
+	if (o->alloc_sample > 1u << 30) {
+		log_err("--alloc-sample: at most 1G");
 		return -EINVAL;
 	}
 	o->on[CLASS_SAMPLE] &= o->sample_hz > 0;

@@ -8,6 +8,7 @@
 #include "sentence.h"
 #include "syscalls.h"
 
+#define SAMPLES_TOLD 4u /* of allocations: fewer tell nothing */
 #define CHAIN_SHARE  4  /* a reason is told if it is at least 1/4 of what it explains */
 #define SECOND_SHARE 10 /* a second cause, if at least 1/10 of the whole excess */
 #define REST_SHARE   10
@@ -119,7 +120,10 @@ static void add_allocations(struct str *s, const struct verdict *v, const struct
 		return;
 	str__fmt(s, ", with %llu allocations of ", (unsigned long long)v->allocs);
 	phrase__bytes(s, v->alloc_bytes);
-	if (v->alloc_where) {
+	if (v->alloc_most_where && v->alloc_samples >= SAMPLES_TOLD && 2 * v->alloc_most_bytes > v->alloc_bytes) {
+		str__fmt(s, ", most of it in %s (%u of %u samples)", v->alloc_most_where, v->alloc_most_samples,
+			v->alloc_samples);
+	} else if (v->alloc_where) {
 		str__add(s, ", the largest ");
 		phrase__bytes(s, v->alloc_largest);
 		str__fmt(s, " in %s", v->alloc_where);

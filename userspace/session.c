@@ -135,6 +135,7 @@ static int load(struct session *s)
 		.tgid = s->target.tgid,
 		.follow = o->children || o->command,
 		.alloc_min = o->alloc == ALLOC_ALL ? 0 : ALLOC_LARGE_BYTES,
+		.alloc_sample_bytes = o->alloc_sample,
 		.syscall_min_ns = CAPTURE_SYSCALL_MIN_NS,
 		.sample_hz = o->sample_hz,
 		.stack_bytes = (u32)o->stack,
@@ -159,8 +160,10 @@ static void write_options(struct session *s, u64 ts)
 					EV_CLASSES(X)
 #undef X
 				}[i]);
-	meta__info(&s->out, ts, "session.options", "events=%s alloc=%s sample=%llu buffer=%llu frame=%s", list,
-		o->alloc_word, (unsigned long long)o->sample_hz, (unsigned long long)o->buffer, o->frame);
+	meta__info(&s->out, ts, "session.options",
+		"events=%s alloc=%s alloc_sample=%llu sample=%llu buffer=%llu frame=%s", list, o->alloc_word,
+		(unsigned long long)o->alloc_sample, (unsigned long long)o->sample_hz, (unsigned long long)o->buffer,
+		o->frame);
 	if (o->explain.from == BUDGET_OPTION)
 		meta__info(&s->out, ts, "budget.ms", "%.6f", o->explain.budget_ns / 1e6);
 	for (int i = 0; i < o->meta.n; i++) {

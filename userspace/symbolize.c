@@ -59,6 +59,9 @@ static void want_of(struct addresses *a, const struct ev_hdr *h)
 		if (!(((const struct ev_call *)h)->flags & CALL_KERNEL)) /* those are named from kallsyms */
 			want(a, ((const struct ev_call *)h)->addr);
 		break;
+	case EV_ALLOC_SAMPLE:
+		want(a, ((const struct ev_alloc_sample *)h)->caller);
+		break;
 	case EV_ALLOC:
 		want(a, ((const struct ev_alloc *)h)->caller);
 		break;

@@ -263,7 +263,7 @@ static int on_other(struct timeline *t, struct model *m, const struct ev_hdr *re
 		return -ENOMEM;
 	if (span__from(&s, t, m, rec))
 		return on_span(t, &s, rec->tid);
-	if (allocation__from(&a, m, rec))
+	if (allocation__from(&a, t, m, rec))
 		return on_allocation(t, &a, rec->tid);
 	if (rec->kind != EV_FRAME)
 		return 0;
@@ -277,8 +277,8 @@ static int on_other(struct timeline *t, struct model *m, const struct ev_hdr *re
 /* "… sample=1000 …": Hz */
 static void learn_rate(struct timeline *t, const struct model *m)
 {
-	const char *options = model__info(m, "session.options"), *at = options ? strstr(options, "sample=") : NULL;
-	u64 hz = at ? strtoull(at + strlen("sample="), NULL, 10) : 0;
+	const char *options = model__info(m, "session.options"), *at = options ? strstr(options, " sample=") : NULL;
+	u64 hz = at ? strtoull(at + strlen(" sample="), NULL, 10) : 0;
 
 	t->sample_ns = hz && hz <= NSEC_PER_SEC ? NSEC_PER_SEC / hz : 0;
 }

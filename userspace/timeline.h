@@ -69,6 +69,9 @@ struct allocation {
 	u64 ts, bytes, largest, caller;
 	u32 calls;
 	u32 chain;
+	u64 sampled; /* bytes that a sampled one stands for; then bytes and calls are 0: another record counts it */
+	u32 site;    /* of that: its code, interned */
+	u32 zero;
 };
 
 /* The game's main heap grew. What was free in it is known where the allocator is glibc's; and not each time. */
@@ -179,6 +182,6 @@ void uring__wait(struct span *s, const struct timeline *t, u32 tid);
 int heap__event(struct timeline *t, const struct model *m, const struct ev_hdr *rec);
 /* By how much it grew in [start, end), and the latest that is known of it then. bytes 0: it did not. */
 struct growth heap__growth(const struct timeline *t, u64 start, u64 end);
-bool allocation__from(struct allocation *a, const struct model *m, const struct ev_hdr *rec);
+bool allocation__from(struct allocation *a, struct timeline *t, const struct model *m, const struct ev_hdr *rec);
 
 #endif

@@ -2,6 +2,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "alloc_sites.h"
 #include "syscalls.h"
 #include "timeline.h"
 
@@ -202,15 +203,33 @@ bool span__from(struct span *s, struct timeline *t, const struct model *m, const
 	return false;
 }
 
-bool allocation__from(struct allocation *a, const struct model *m, const struct ev_hdr *rec)
+static void from_alloc_sample(
+	struct allocation *a, struct timeline *t, const struct model *m, const struct ev_alloc_sample *e)
+{
+	char where[256];
+
+	alloc__where(m, model__chain(m, &e->hdr), is_foreign(m, e->hdr.tid) ? 0 : e->caller, where, sizeof(where));
+	*a = (struct allocation){
+		.ts = e->hdr.ts, .sampled = alloc_sample__bytes(e), .site = intern__id(&t->names, where)};
+}
+
+bool allocation__from(struct allocation *a, struct timeline *t, const struct model *m, const struct ev_hdr *rec)
 {
 	const struct ev_alloc_sum *sum = (const struct ev_alloc_sum *)rec;
 	const struct ev_alloc *one = (const struct ev_alloc *)rec;
 
 	if (rec->kind == EV_ALLOC)
-		*a = (struct allocation){rec->ts, one->size, one->size, one->caller, 1, model__chain(m, rec)};
+		*a = (struct allocation){.ts = rec->ts,
+			.bytes = one->size,
+			.largest = one->size,
+			.caller = one->caller,
+			.calls = 1,
+			.chain = model__chain(m, rec)};
 	else if (rec->kind == EV_ALLOC_SUM)
-		*a = (struct allocation){rec->ts, sum->bytes, sum->largest, 0, sum->calls, 0};
+		*a = (struct allocation){
+			.ts = rec->ts, .bytes = sum->bytes, .largest = sum->largest, .calls = sum->calls};
+	else if (rec->kind == EV_ALLOC_SAMPLE)
+		from_alloc_sample(a, t, m, (const struct ev_alloc_sample *)rec);
 	else
 		return false;
 	return true;

@@ -235,6 +235,19 @@ static void fill_heap(struct verdict *v, const struct timeline *t)
 	v->fragmented = g.bytes && g.free >= FRAGMENTED_BYTES && (g.cut || g.free >= g.size / FRAGMENTED_SHARE);
 }
 
+/* The code that most of the sampled allocations stand for. */
+static void fill_sampled(struct verdict *v, struct arena *a, const struct tree *tree)
+{
+	u64 site = tally__top(&tree->alloc_bytes_at, &v->alloc_most_bytes);
+	const char *where = intern__text(&tree->t->names, (u32)site);
+
+	v->alloc_samples = tree->alloc_samples;
+	v->alloc_most_where = where ? arena__text(a, where) : NULL;
+	for (int i = 0; i < TALLY; i++)
+		if (tree->alloc_samples_at.id[i] == site)
+			v->alloc_most_samples = (u32)tree->alloc_samples_at.n[i];
+}
+
 int verdict__fill(struct verdict *v, struct arena *a, const struct tree *tree, const struct model *m)
 {
 	struct builder b = {.a = a, .tree = tree, .m = m};
@@ -249,6 +262,7 @@ int verdict__fill(struct verdict *v, struct arena *a, const struct tree *tree, c
 	if (err)
 		return err;
 	v->parts = parts;
+	fill_sampled(v, a, tree);
 	v->not_followed = tree->not_followed;
 	fill_heap(v, tree->t);
 	if (where__game(m, tree->alloc_chain, name, sizeof(name)) ||

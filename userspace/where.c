@@ -102,6 +102,16 @@ static bool pick(const struct where_step *s, void *arg)
 	return rank == 3;
 }
 
+bool where__function(const struct model *m, u32 chain, char *buf, size_t size)
+{
+	struct pick p = {};
+
+	where__each(m, chain, pick, &p);
+	if (p.rank)
+		where__name(&p.best, buf, size);
+	return p.rank;
+}
+
 bool where__game(const struct model *m, u32 chain, char *buf, size_t size)
 {
 	struct pick p = {};

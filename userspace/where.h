@@ -30,6 +30,8 @@ int where__fill(struct part *p, struct arena *a, const struct model *m, u32 chai
 /* "LoadNavigationData (pathfinding.cpp:142)": the innermost place of the game's own code in the chain, else the
  * innermost of all; false where the chain is 0 or nothing in it has a name. Valid UTF-8. */
 bool where__game(const struct model *m, u32 chain, char *buf, size_t size);
+/* the same without its line */
+bool where__function(const struct model *m, u32 chain, char *buf, size_t size);
 /* the symbol of the innermost function of the chain that is in `object`, such as libc, up to the first that is not;
  * calls fn for each until it returns true. Names are not sanitised. */
 bool where__each_function(const struct model *m, u32 chain, bool (*fn)(const char *function, void *arg), void *arg);
