@@ -66,5 +66,9 @@ $(O)/live/targets/%: tests/live/targets/%.cc tests/live/targets/target.h
 
 # as many real games as are installed
 .PHONY: test-games
-test-games: $(O)/redframe $(O)/live/targets/count_calls
+test-games: $(O)/redframe $(O)/live/targets/count_calls $(O)/games/unwinders
 	@O='$(O)' tests/games/run
+# the unwinder beside another one
+$(O)/games/unwinders: tests/games/unwinders.c $(O)/libredframe.a
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -o $@ $< $(O)/libredframe.a -lunwind-ptrace -lunwind-generic -lunwind $(LIBS)
