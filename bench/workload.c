@@ -8,6 +8,7 @@
  *   malloc  malloc, one write, free
  *   lock    a wait on a glibc mutex: the waiter sleeps in the kernel, the owner is known, and lets go
  *   pread   4 KiB from a warm file
+ *   wait    sleeps of 6 ms on top of 16 KiB of stack, of five threads: each worth its stack, and within all budgets
  *   threads 20 threads that sleep 1 ms again and again
  *
  * A line for each phase: its name, ns/op, operations, and of lock how many of them really slept.
@@ -20,6 +21,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -246,6 +248,39 @@ static void run_pread(struct result *res)
 	close(fd);
 }
 
+/* ---- wait ---- */
+
+#define WAITERS    5
+#define WAIT_NS    6000000
+#define STACK_USED (16 << 10)
+
+static void *wait_deep(void *arg)
+{
+	const struct timespec t = {.tv_nsec = WAIT_NS};
+	volatile char stack[STACK_USED];
+	struct result *res = arg;
+	long i;
+
+	for (i = 0; i < STACK_USED; i += 64)
+		stack[i] = 1;
+	for (i = 0; i < res->ops / WAITERS; i++)
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
+	return (void *)(intptr_t)(stack[0] - 1); /* it was in use until now */
+}
+
+static void run_wait(struct result *res)
+{
+	pthread_t t[WAITERS];
+	int i;
+
+	res->ns = now_ns();
+	for (i = 0; i < WAITERS; i++)
+		t[i] = start_thread(wait_deep, res);
+	for (i = 0; i < WAITERS; i++)
+		pthread_join(t[i], NULL);
+	res->ns = now_ns() - res->ns;
+}
+
 /* ---- threads: not an event, but something of a game's size to attach to ---- */
 
 #define THREADS 20
@@ -285,13 +320,14 @@ static const struct phase {
 	{"malloc", run_malloc, 2000000},
 	{"lock", run_lock, 100000},
 	{"pread", run_pread, 400000},
+	{"wait", run_wait, 3000},
 	{"threads", run_threads, 40000},
 };
 #define PHASES (sizeof(phases) / sizeof(phases[0]))
 
 static const char help[] =
 	"workload [--scale X] [--ready] [PHASE…]\n"
-	"  PHASE…     switch fault malloc lock pread threads (default: all)\n"
+	"  PHASE…     switch fault malloc lock pread wait threads (default: all)\n"
 	"  --scale X  times the usual number of operations\n"
 	"  --ready    before each phase print \"ready PHASE\" and wait for a byte on standard input or\n"
 	"             SIGUSR1, so that a tracer can attach first\n";
