@@ -24,7 +24,7 @@ static bool add(const struct where_step *s, void *arg)
 	if (!strncmp(name, "_start", 6) || !strncmp(name, "__libc_start", 12))
 		return false;
 	/* a static program has the C library's functions too: without lines */
-	if (strstr(c->target, "static") && !*s->file && strncmp(name, "leaf_", 5))
+	if (strstr(c->target, "static") && !*s->file && strncmp(name, "leaf_", 5) && strcmp(name, "without_cfi"))
 		return false;
 	if (len < sizeof(c->text) - sizeof(name) - 2)
 		snprintf(c->text + len, sizeof(c->text) - len, "%s%s", c->n ? "<" : "", name);

@@ -178,6 +178,40 @@ static NOINLINE void *thread_body(void *arg)
 	return arg;
 }
 
+/* ---- through code without call frame information, which keeps frame pointers ---- */
+
+#ifdef __x86_64__
+void nap_in_asm(void);
+void without_cfi(void);
+NOINLINE void nap_in_asm(void)
+{
+	nap();
+	NO_TAIL;
+}
+__asm__(".pushsection .text\n"
+	".type without_cfi, @function\n"
+	"without_cfi:\n"
+	"	push %rbp\n"
+	"	mov %rsp, %rbp\n"
+	"	sub $64, %rsp\n"
+	"	call nap_in_asm\n"
+	"	leave\n"
+	"	ret\n"
+	".size without_cfi, .-without_cfi\n"
+	".popsection\n");
+
+static NOINLINE void frame_pointers(void)
+{
+	without_cfi();
+	NO_TAIL;
+	tell("frame_pointers", "nap<nap_in_asm<without_cfi<frame_pointers<main");
+}
+#else
+static void frame_pointers(void)
+{
+}
+#endif
+
 /* ---- at a function's first instruction, and behind its epilogue ---- */
 
 #ifdef __x86_64__
@@ -287,6 +321,7 @@ int main(int argc, char **argv)
 	MUST(!pthread_create(&thread, NULL, thread_body, NULL));
 	pthread_join(thread, NULL);
 	tell("thread", "nap<thread_body");
+	frame_pointers();
 	deep(DEEP);
 	tell("deep", "nap<deep<…");
 	faults(argv[1]);
