@@ -275,7 +275,7 @@ static u32 add_cpu_wait(const struct tree *tree, struct node *n, const struct pi
 
 static u64 sampled_code(const struct tree *tree, const struct sample *s)
 {
-	return s->kernel && timeline__in_probe(tree->t, tree->m, s->ip) ? CODE_PROBE : code__at(tree->m, s->ip);
+	return s->kernel && timeline__in_probe(tree->t, tree->m, s->ip) ? CODE_PROBE : code__at(tree->m, s->ip, s->ts);
 }
 
 static int add_hit(struct tree *tree, u32 node, u64 code, u32 chain)

@@ -7,6 +7,7 @@
 #include "calls.h"
 #include "drain.h"
 #include "intern.h"
+#include "jit.h"
 #include "kernel_stacks.h"
 #include "recording.h"
 #include "stacks.h"
@@ -18,25 +19,28 @@ struct call {
 	u64 addr;
 	u32 caller;
 	u32 flags;
+	u32 jit;
 };
 
-/* Chains share what they have in common: a tree, whose nodes are found by (caller, addr, flags). */
+/* Chains share what they have in common: a tree, whose nodes are found by (caller, addr, flags, jit). */
 struct tree {
 	struct call *calls; /* by id - 1 */
 	u32 *slots;         /* id, 0: free */
 	u32 n, n_slots;     /* n_slots is a power of two */
 	struct recording_writer *w;
+	struct jit *jit;
 	u64 ts;
 };
 
 static u32 *slot_of(const struct tree *t, const struct call *c)
 {
-	u32 i = hash64(c->addr ^ hash64((u64)c->caller << 32 | c->flags)) & (t->n_slots - 1);
+	u32 i = hash64(c->addr ^ hash64((u64)c->caller << 32 | (c->jit ^ c->flags))) & (t->n_slots - 1);
 
 	for (; t->slots[i]; i = (i + 1) & (t->n_slots - 1)) {
 		const struct call *have = &t->calls[t->slots[i] - 1];
 
-		if (have->addr == c->addr && have->caller == c->caller && have->flags == c->flags)
+		if (have->addr == c->addr && have->caller == c->caller && have->flags == c->flags &&
+			have->jit == c->jit)
 			break;
 	}
 	return &t->slots[i];
@@ -66,7 +70,8 @@ static u32 id_of(struct tree *t, const struct call *c)
 	struct ev_call e = {.hdr = {.ts = t->ts, .kind = EV_CALL, .words = sizeof(e) / 8},
 		.caller = c->caller,
 		.addr = c->addr,
-		.flags = c->flags};
+		.flags = c->flags,
+		.jit = c->jit};
 	u32 *slot;
 
 	if (t->n >= t->n_slots / 2 && grow(t))
@@ -81,8 +86,8 @@ static u32 id_of(struct tree *t, const struct call *c)
 	return recording__append(t->w, &e, sizeof(e)) ? 0 : e.id;
 }
 
-/* outermost first; returns the innermost's id. flags: of each call, CALL_TRUNCATED of the outermost only */
-static u32 chain_of(struct tree *t, const u64 *addrs, int n, u32 flags)
+/* outermost first, as of `at`; returns the innermost's id. flags: of each call, CALL_TRUNCATED of the outermost only */
+static u32 chain_of(struct tree *t, const u64 *addrs, int n, u32 flags, u64 at)
 {
 	struct call c = {.flags = flags};
 	u32 id = 0;
@@ -90,6 +95,7 @@ static u32 chain_of(struct tree *t, const u64 *addrs, int n, u32 flags)
 	while (n-- > 0) {
 		c.addr = addrs[n];
 		c.caller = id;
+		c.jit = flags & CALL_KERNEL ? 0 : jit__id(t->jit, c.addr, at);
 		id = id_of(t, &c);
 		if (!id)
 			return 0;
@@ -112,13 +118,13 @@ static int unwind(struct tree *t, struct unwinder *u, const struct stack_entry *
 	u64 addrs[UNWIND_CALLS_MAX];
 	bool truncated;
 	int n = unwinder__walk(u, &e->stack, addrs, &truncated);
-	u32 chain = chain_of(t, addrs, n, truncated ? CALL_TRUNCATED : 0);
+	u32 chain = chain_of(t, addrs, n, truncated ? CALL_TRUNCATED : 0, e->stack.rec.hdr.ts);
 
 	out->stacks++;
 	out->truncated += truncated;
 	out->failed += !n;
 	out->beyond += n && !chain;
-	return chain ? fill_in(t->w, e->at, chain) : 0;
+	return fill_in(t->w, e->at, chain); /* 0 as well: an attempt before this one may have failed */
 }
 
 static int write_kernel(struct tree *t, const struct kernel_stacks *kernel)
@@ -130,18 +136,18 @@ static int write_kernel(struct tree *t, const struct kernel_stacks *kernel)
 		struct ev_kstack e = {.hdr = {.ts = t->ts, .kind = EV_KSTACK, .words = sizeof(e) / 8}, .id = k->id};
 		u32 cut = k->n == KERNEL_STACK_CALLS ? CALL_TRUNCATED : 0;
 
-		e.chain = chain_of(t, k->addrs, (int)k->n, CALL_KERNEL | cut);
+		e.chain = chain_of(t, k->addrs, (int)k->n, CALL_KERNEL | cut, 0);
 		if (e.chain)
 			err = recording__append(t->w, &e, sizeof(e));
 	}
 	return err;
 }
 
-int calls__write(struct recording_writer *w, struct stacks *s, const struct kernel_stacks *kernel, Dwfl *dwfl, u64 ts,
-	struct calls_result *out)
+int calls__write(struct recording_writer *w, struct stacks *s, const struct kernel_stacks *kernel, Dwfl *dwfl,
+	struct jit *jit, u64 ts, struct calls_result *out)
 {
 	struct stack_entry *e = malloc(sizeof(*e) + STACK_ROOM);
-	struct tree t = {.w = w, .ts = ts};
+	struct tree t = {.w = w, .jit = jit, .ts = ts};
 	struct unwinder *u = NULL;
 	u64 begun = clock_boot_ns();
 	int err = e ? recording__flush(w) : -ENOMEM, got = 0;
@@ -150,7 +156,7 @@ int calls__write(struct recording_writer *w, struct stacks *s, const struct kern
 	if (!err)
 		err = write_kernel(&t, kernel);
 	if (!err && s->fd >= 0)
-		err = unwinder__new(&u, dwfl);
+		err = unwinder__new(&u, dwfl, jit);
 	if (!err)
 		err = stacks__rewind(s);
 	while (!err && (got = stacks__next(s, e)) > 0)

@@ -13,6 +13,7 @@
 struct recording_writer;
 struct stacks;
 struct kernel_stacks;
+struct jit;
 
 struct calls_result {
 	u64 stacks, truncated, failed; /* unwound; of these not to their end; with no chain at all */
@@ -22,7 +23,7 @@ struct calls_result {
 };
 
 /* The kernel's chains as well: a KSTACK record says which one a SWITCH means. 0 or -errno */
-int calls__write(struct recording_writer *w, struct stacks *s, const struct kernel_stacks *kernel, Dwfl *dwfl, u64 ts,
-	struct calls_result *out);
+int calls__write(struct recording_writer *w, struct stacks *s, const struct kernel_stacks *kernel, Dwfl *dwfl,
+	struct jit *jit, u64 ts, struct calls_result *out);
 
 #endif

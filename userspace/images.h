@@ -15,8 +15,9 @@ struct image {
 	u64 offset; /* in the file, of that mapping */
 	u64 ino;
 	u32 dev;
-	int fd;     /* -1: could not be opened */
-	char *path; /* as mapped; not sanitised */
+	int fd;       /* -1: could not be opened */
+	char *path;   /* as mapped; not sanitised */
+	bool refused; /* reading it failed in a way that must not happen again */
 };
 
 struct images {

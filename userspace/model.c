@@ -166,6 +166,8 @@ static int dispatch(struct model *m, const struct ev_hdr *rec)
 		return calls__image(m, (const struct ev_image *)rec);
 	case EV_SOURCE:
 		return calls__source(m, (const struct ev_source *)rec);
+	case EV_JIT_SYMBOL:
+		return jits__symbol(m, (const struct ev_jit_symbol *)rec);
 	case EV_SYMBOL:
 		return memory__symbol(m, (const struct ev_symbol *)rec);
 	case EV_LOCK_NAME:
@@ -182,7 +184,8 @@ static int dispatch(struct model *m, const struct ev_hdr *rec)
 /* written when a recording ends, and needed from its first record on */
 static bool of_code(u8 kind)
 {
-	return kind == EV_SYMBOL || kind == EV_CALL || kind == EV_SOURCE || kind == EV_KSTACK || kind == EV_IMAGE;
+	return kind == EV_SYMBOL || kind == EV_JIT_SYMBOL || kind == EV_CALL || kind == EV_SOURCE ||
+	       kind == EV_KSTACK || kind == EV_IMAGE;
 }
 
 int model__foretell(struct model *m, const struct ev_hdr *rec)

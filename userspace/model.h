@@ -47,6 +47,7 @@ struct call {
 	u64 addr;   /* within the instruction that was executing */
 	u32 caller; /* a smaller id; 0: the outermost */
 	u32 flags;  /* enum call_flags */
+	u32 jit;    /* number of the code made at run time that was there; 0: none */
 };
 
 /* What the debug information says of an address: level 0 is the innermost of the functions inlined there. Not
@@ -180,6 +181,9 @@ const char *model__path_arg(const struct model *m, const struct ev_hdr *rec);
 /* the mapping of the game that holds addr now; NULL where none is known */
 const struct mapping *model__mapping(const struct model *m, u64 addr);
 const struct symbol *model__symbol(const struct model *m, u64 addr);
+/* Code made at run time, by its number; NULL for any other. The number of what was at addr at ts; 0: none is known. */
+const struct symbol *model__jit(const struct model *m, u64 id);
+u32 model__jit_at(const struct model *m, u64 addr, u64 ts);
 /* The chain of this event, the innermost call's id; 0: none. Only while the record is being fed. */
 u32 model__chain(const struct model *m, const struct ev_hdr *rec);
 const struct call *model__call(const struct model *m, u32 id); /* NULL: none */

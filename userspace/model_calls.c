@@ -13,7 +13,7 @@
 /* The writer counts from 1 without a gap: another number is damage, and the chain through it is not known. */
 int calls__call(struct model *m, const struct ev_call *rec)
 {
-	struct call c = {.addr = rec->addr, .caller = rec->caller, .flags = (u32)rec->flags};
+	struct call c = {.addr = rec->addr, .caller = rec->caller, .flags = (u32)rec->flags, .jit = (u32)rec->jit};
 	struct call *bigger;
 
 	if (rec->id != m->n_calls + 1 || rec->caller >= rec->id || m->n_calls == MAX_CALLS)

@@ -17,6 +17,7 @@
 #define MAX_CALLS      (1u << 22)
 #define MAX_KSTACKS    (1u << 20)
 #define MAX_IMAGES     (1u << 14)
+#define MAX_JITS       (1u << 20)
 #define LOST_KEPT      4096u
 #define THINNINGS_KEPT 1024u
 
@@ -85,6 +86,9 @@ struct model {
 	struct mapping **maps; /* by start, disjoint */
 	u32 n_maps, cap_maps;
 	struct mapping *spare_maps; /* chained through ->ino */
+	struct jit_symbol *jits;    /* by id - 1 */
+	u32 *jits_by_addr;          /* ids, made when first asked for */
+	u32 n_jits, cap_jits;
 	struct symbol *symbols;
 	size_t n_symbols, cap_symbols;
 	bool symbols_sorted, symbols_foretold;
@@ -129,6 +133,8 @@ int calls__source(struct model *m, const struct ev_source *rec);
 int calls__kstack(struct model *m, const struct ev_kstack *rec);
 int calls__switch(struct model *m, const struct ev_switch *rec);
 int calls__image(struct model *m, const struct ev_image *rec);
+int jits__symbol(struct model *m, const struct ev_jit_symbol *rec);
+void jits__free(struct model *m);
 void memory__forget(struct model *m); /* the process begins another program */
 void memory__free(struct model *m);
 int frames__event(struct model *m, const struct ev_frame *rec);

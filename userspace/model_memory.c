@@ -24,6 +24,7 @@ void memory__free(struct model *m)
 	}
 	free(m->maps);
 	free(m->symbols);
+	jits__free(m);
 }
 
 /* the first mapping that ends above addr */

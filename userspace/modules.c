@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "apart.h"
 #include "maps.h"
 #include "modules.h"
 #include "recording.h"
@@ -45,7 +46,8 @@ static void report(Dwfl *dwfl, const struct image *im)
 	u64 bias;
 	int fd;
 
-	if (im->fd < 0 || load_bias(im, &bias))
+	apart__at(im->start);
+	if (im->fd < 0 || im->refused || load_bias(im, &bias))
 		return;
 	/* a descriptor of its own: libdwfl closes it */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", im->fd);
@@ -99,6 +101,7 @@ static int write_image(Dwfl_Module *mod, void **user, const char *name, Dwarf_Ad
 	char text[1024];
 	int n, at = 0;
 
+	apart__at(start);
 	dwfl_module_getelf(mod, &bias); /* reads the file, without which there is no build-id */
 	n = dwfl_module_build_id(mod, &id, &vaddr);
 	dwfl_module_info(mod, NULL, NULL, &end, NULL, NULL, &path, NULL);

@@ -149,7 +149,9 @@ const char *mapping__name(const struct mapping *map)
 
 bool function__name(const struct model *m, u64 ip, char *buf, size_t size)
 {
-	const struct symbol *s = ip ? model__symbol(m, ip) : NULL;
+	const struct symbol *s = ip & CODE_JIT && !(ip & CODE_JIT << 1) ? model__jit(m, ip & ~CODE_JIT)
+				 : ip                                   ? model__symbol(m, ip)
+									: NULL;
 
 	if (!s || !s->name || !*s->name)
 		return false;
@@ -157,13 +159,16 @@ bool function__name(const struct model *m, u64 ip, char *buf, size_t size)
 	return true;
 }
 
-u64 code__at(const struct model *m, u64 ip)
+u64 code__at(const struct model *m, u64 ip, u64 ts)
 {
 	const struct symbol *sym = model__symbol(m, ip);
 	const struct mapping *map = sym ? NULL : model__mapping(m, ip);
+	u32 jit = sym ? 0 : model__jit_at(m, ip, ts);
 
 	if (sym)
 		return sym->addr;
+	if (jit)
+		return CODE_JIT + jit;
 	return map && map->path && (map->path[0] == '/' || map->path[0] == '[') ? map->start : CODE_NO_FILE;
 }
 

@@ -45,13 +45,14 @@ void lock__name(const struct model *m, enum lock_kind k, u64 addr, char *buf, si
 /* what an address lies in, for a person: "/data/shaders.pak", "the heap", "a thread's stack", "anonymous memory" */
 const char *mapping__name(const struct mapping *map);
 extern const char heap_name[]; /* what it says of the main heap */
-/* "AStar::expand"; false where no symbol is known */
+/* "AStar::expand"; false where no symbol is known. ip may be what code__at gave. */
 bool function__name(const struct model *m, u64 ip, char *buf, size_t size);
 /* What code counts as one: where the function begins, else the mapping of the file; CODE_NO_FILE of all code that no
  * file is behind, as a JIT makes it. */
 #define CODE_NO_FILE 1u
-#define CODE_PROBE   2u /* redframe's own probes, at the game's cost */
-u64 code__at(const struct model *m, u64 ip);
+#define CODE_PROBE   2u           /* redframe's own probes, at the game's cost */
+#define CODE_JIT     (1ULL << 62) /* + its number: code made at run time that has a name */
+u64 code__at(const struct model *m, u64 ip, u64 ts);
 /* the name of what code__at gave; false: it has none */
 bool code__name(const struct model *m, u64 code, char *buf, size_t size);
 /* "RenderThread"; "process Xorg", "worker of process Xorg" where it is not the game's; "thread 42" without a name */

@@ -117,7 +117,8 @@ int session__find(struct session *s, const struct record_options *o)
 		.out = {.fd = -1},
 		.stacks = {.fd = -1},
 		.kallsyms_fd = -1,
-		.stats_fd = -1};
+		.stats_fd = -1,
+		.perf_map = PERF_MAP_NONE};
 	s->signal_fd = signals_as_fd(o->soak);
 	err = find_target(s, why, sizeof(why));
 	if (!err)
@@ -189,6 +190,7 @@ static void write_startup(struct session *s)
 	startup__maps(&s->out, ts, s->target.tgid);
 	startup__sites(&s->out, ts, &s->sites, 0);
 	images__refresh(&s->images, s->target.tgid);
+	perf_map__refresh(&s->perf_map, s->target.tgid, clock_boot_ns());
 }
 
 static int launch(struct session *s)
@@ -386,6 +388,7 @@ void session__run(struct session *s)
 		session__govern(s, ts);
 		if (ts - tenth >= 100 * NSEC_PER_MSEC) {
 			tenth = ts;
+			perf_map__refresh(&s->perf_map, s->target.tgid, clock_boot_ns());
 			session__tend_family(s);
 			if (s->end == END_NOT_YET && s->alone_since && !session__outlives_target(s, ts))
 				s->end = END_GAME;
@@ -446,6 +449,7 @@ void session__free(struct session *s)
 	drain__close(&s->drain);
 	sites__free(&s->sites);
 	images__free(&s->images);
+	perf_map__close(&s->perf_map);
 	stacks__close(&s->stacks);
 	kallsyms__free(&s->kallsyms);
 	if (s->kallsyms_fd >= 0)

@@ -12,6 +12,7 @@
 #include "images.h"
 #include "kallsyms.h"
 #include "launch.h"
+#include "perf_map.h"
 #include "preload.h"
 #include "process.h"
 #include "record.h"
@@ -32,6 +33,7 @@ struct session {
 	struct preload preload; /* --alloc preload */
 	struct site_list sites;
 	struct images images;
+	struct perf_map perf_map;
 	char source[256]; /* the frame source in words */
 	bool have_frames; /* … and whether there is one */
 	struct capture *capture;

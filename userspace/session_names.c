@@ -4,9 +4,12 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
+#include "apart.h"
 #include "calls.h"
 #include "capture.h"
+#include "jit.h"
 #include "bpf_options.h"
 #include "kallsyms.h"
 #include "kernel_stacks.h"
@@ -17,6 +20,9 @@
 #include "startup.h"
 #include "symbolize.h"
 #include "pe_modules.h"
+
+#define NAMES_SECONDS 120 /* for all; the time that a server of debug data takes is the user's own choice */
+#define NAMES_TRIES   8
 
 void session__open_stacks(struct session *s)
 {
@@ -97,6 +103,8 @@ static const struct kallsyms *kernel_names(struct session *s)
 	if (s->kallsyms_read)
 		return &s->kallsyms;
 	s->kallsyms_read = true;
+	if (s->kallsyms_fd >= 0)
+		lseek(s->kallsyms_fd, 0, SEEK_SET); /* a process before this one that failed has read it */
 	err = kallsyms__read(&s->kallsyms, s->kallsyms_fd);
 	s->kallsyms_fd = -1;
 	if (err == -EACCES)
@@ -126,7 +134,7 @@ static int name_kernel_stacks(struct session *s, struct recording_writer *w, str
 	return err;
 }
 
-static void write_chains(struct session *s, Dwfl *dwfl, u64 ts)
+static void write_chains(struct session *s, struct jit *jit, u64 ts)
 {
 	struct calls_result r = {};
 	struct kernel_stacks k;
@@ -135,7 +143,7 @@ static void write_chains(struct session *s, Dwfl *dwfl, u64 ts)
 	if (!err)
 		err = name_kernel_stacks(s, &s->out, &k, ts);
 	if (!err)
-		err = calls__write(&s->out, &s->stacks, &k, dwfl, ts, &r);
+		err = calls__write(&s->out, &s->stacks, &k, jit->dwfl, jit, ts, &r);
 	if (err && err != s->out.error)
 		session__note(s, 1, CLASS_META, "not all call chains could be found: %s", errstr(err));
 	if (s->drain.stacks)
@@ -145,10 +153,10 @@ static void write_chains(struct session *s, Dwfl *dwfl, u64 ts)
 	kernel_stacks__free(&k);
 }
 
-static void name_addresses(struct session *s, Dwfl *dwfl, const struct pe_modules *pe, u64 ts)
+static void name_addresses(struct session *s, const struct pe_modules *pe, struct jit *jit, u64 ts)
 {
 	struct symbolize_result r;
-	int err = symbolize__write(&s->out, dwfl, pe, ts, &r);
+	int err = symbolize__write(&s->out, jit->dwfl, pe, jit, ts, &r);
 
 	if (err && err != s->out.error)
 		session__note(s, 1, CLASS_META, "addresses stay without names: %s", errstr(err));
@@ -157,28 +165,88 @@ static void name_addresses(struct session *s, Dwfl *dwfl, const struct pe_module
 	log_debug("%u of %u addresses have names, %u a line", r.named, r.addresses, r.lines);
 }
 
-void session__name_code(struct session *s)
+/* what the game's map of code made at run time has until now */
+static void finish_perf_map(struct session *s, u64 ts)
 {
-	u64 ts = clock_boot_ns();
-	struct pe_modules pe = {};
-	Dwfl *dwfl;
+	struct perf_map *p = &s->perf_map;
+	int err;
 
-	images__refresh(&s->images, s->target.tgid);
-	dwfl = modules__open(&s->images);
+	perf_map__refresh(p, s->target.tgid, ts);
+	err = p->error ? p->error : perf_map__settle(p);
+	log_debug("%u codes made at run time in /tmp/%s, %llu bytes", p->n, p->base, (unsigned long long)p->read);
+	if (p->refused)
+		session__note(s, 1, CLASS_META, "/tmp/%s of the game is left alone: %s", p->base, p->refused);
+	if (p->bad || p->beyond)
+		session__note(s, 1, CLASS_META, "/tmp/%s of the game: %u lines make no sense, for %u there is no room",
+			p->base, p->bad, p->beyond);
+	if (err)
+		session__note(s, 1, CLASS_META, "code made at run time stays without names: %s", errstr(err));
+}
+
+static void name_code(void *arg)
+{
+	struct session *s = arg;
+	u64 ts = clock_boot_ns();
+	struct jit jit = {.map = &s->perf_map, .w = &s->out, .ts = ts, .nameless = s->o->no_symbols};
+	Dwfl *dwfl = modules__open(&s->images);
+	struct pe_modules pe = {};
+
 	if (!dwfl || pe_modules__open(&pe, &s->images)) {
 		dwfl_end(dwfl);
 		session__note(s, 1, CLASS_META, "addresses stay without names: %s", errstr(-ENOMEM));
 		return;
 	}
-	write_chains(s, dwfl, ts);
+	jit.dwfl = dwfl;
+	write_chains(s, &jit, ts);
 	modules__write(&s->out, dwfl, ts); /* its error stays in s->out */
 	pe_modules__write(&s->out, &pe, ts);
 	if (!s->o->no_symbols)
-		name_addresses(s, dwfl, &pe, ts);
+		name_addresses(s, &pe, &jit, ts);
 	pe_modules__close(&pe);
 	dwfl_end(dwfl);
 }
 
+/* the image that an address lies in, or the one below it; NULL: none */
+static struct image *image_at(struct images *im, u64 addr)
+{
+	struct image *best = NULL;
+
+	for (int i = 0; i < im->n; i++)
+		if (im->v[i].start <= addr && (!best || im->v[i].start > best->start))
+			best = &im->v[i];
+	return best;
+}
+
+/* Again without the image that it failed on. */
+void session__name_code(struct session *s)
+{
+	struct apart a = {.work = name_code,
+		.arg = s,
+		.result = &s->notes,
+		.result_bytes = sizeof(s->notes),
+		.seconds = getenv("DEBUGINFOD_URLS") ? 0 : NAMES_SECONDS};
+	int err = -EPROTO;
+
+	images__refresh(&s->images, s->target.tgid);
+	finish_perf_map(s, clock_boot_ns());
+	for (int tries = 0; err == -EPROTO && tries < NAMES_TRIES; tries++) {
+		struct image *im;
+
+		err = apart__run(&a, &s->out);
+		im = err == -EPROTO ? image_at(&s->images, a.at) : NULL;
+		if (im && !im->refused)
+			session__note(s, 1, CLASS_META, "code of %s stays without names: it cannot be read: %s",
+				im->path, a.how);
+		if (!im || im->refused)
+			break;
+		im->refused = true;
+	}
+	if (err && err != s->out.error)
+		session__note(
+			s, 1, CLASS_META, "addresses stay without names: %s", err == -EPROTO ? a.how : errstr(err));
+}
+
+/* In a process of its own already. */
 int session__name_segment(struct session *s, struct recording_writer *w, struct stacks *stacks)
 {
 	struct symbolize_result named;
@@ -187,20 +255,23 @@ int session__name_segment(struct session *s, struct recording_writer *w, struct 
 	u64 ts = clock_boot_ns();
 	Dwfl *dwfl = modules__open(&s->images);
 	struct kernel_stacks k = {};
+	struct jit jit = {.map = &s->perf_map, .dwfl = dwfl, .w = w, .ts = ts, .nameless = s->o->no_symbols};
 	int err = dwfl ? pe_modules__open(&pe, &s->images) : -ENOMEM;
 
+	if (!err)
+		err = perf_map__settle(&s->perf_map);
 	if (!err)
 		err = kernel_stacks__read(&k, s->capture);
 	if (!err)
 		err = name_kernel_stacks(s, w, &k, ts);
 	if (!err && (stacks->n || k.n))
-		err = calls__write(w, stacks, &k, dwfl, ts, &calls);
+		err = calls__write(w, stacks, &k, dwfl, &jit, ts, &calls);
 	if (!err)
 		err = modules__write(w, dwfl, ts);
 	if (!err)
 		err = pe_modules__write(w, &pe, ts);
 	if (!err && !s->o->no_symbols)
-		err = symbolize__write(w, dwfl, &pe, ts, &named);
+		err = symbolize__write(w, dwfl, &pe, &jit, ts, &named);
 	pe_modules__close(&pe);
 	kernel_stacks__free(&k);
 	if (dwfl)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apart.h"
 #include "demangle.h"
 #include "recording.h"
 #include "sources.h"
@@ -279,6 +280,7 @@ int sources__write(struct recording_writer *w, Dwfl *dwfl, u64 ts, const u64 *ad
 		m.to = m.from + 1;
 		if (!mod || !dwfl_module_info(mod, NULL, NULL, &end, NULL, NULL, NULL, NULL))
 			continue;
+		apart__at(addrs[m.from]);
 		m.to = max(addrs__first(addrs, m.to, n, end), m.to);
 		err = units__each(mod, write_unit, &m);
 	}

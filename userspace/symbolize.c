@@ -7,7 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "apart.h"
 #include "demangle.h"
+#include "jit.h"
 #include "recording.h"
 #include "sources.h"
 #include "symbolize.h"
@@ -22,6 +24,7 @@
 struct addresses {
 	u64 *slots; /* 2 * ADDRESSES_MAX */
 	u32 n, beyond;
+	struct jit *jit;
 };
 
 static void want(struct addresses *a, u64 addr)
@@ -41,19 +44,27 @@ static void want(struct addresses *a, u64 addr)
 	a->n++;
 }
 
+/* code that ran at ts */
+static void want_code(struct addresses *a, u64 addr, u64 ts)
+{
+	if (a->jit)
+		jit__id(a->jit, addr, ts);
+	want(a, addr);
+}
+
 /* Fields by what they mean: code addresses and lock words are named ip, caller, and addr of a lock. */
 static void want_of(struct addresses *a, const struct ev_hdr *h)
 {
 	switch (h->kind) {
 	case EV_SAMPLE:
-		want(a, ((const struct ev_sample *)h)->ip);
+		want_code(a, ((const struct ev_sample *)h)->ip, h->ts);
 		break;
 	case EV_LOCK_WAIT:
 		want(a, ((const struct ev_lock_wait *)h)->addr);
-		want(a, ((const struct ev_lock_wait *)h)->ip);
+		want_code(a, ((const struct ev_lock_wait *)h)->ip, h->ts);
 		break;
 	case EV_FAULT:
-		want(a, ((const struct ev_fault *)h)->ip);
+		want_code(a, ((const struct ev_fault *)h)->ip, h->ts);
 		break;
 	case EV_CALL:
 		if (!(((const struct ev_call *)h)->flags & CALL_KERNEL)) /* those are named from kallsyms */
@@ -63,7 +74,7 @@ static void want_of(struct addresses *a, const struct ev_hdr *h)
 		want(a, ((const struct ev_alloc_sample *)h)->caller);
 		break;
 	case EV_ALLOC:
-		want(a, ((const struct ev_alloc *)h)->caller);
+		want_code(a, ((const struct ev_alloc *)h)->caller, h->ts);
 		break;
 	}
 }
@@ -184,6 +195,7 @@ static int write_symbols(struct recording_writer *w, Dwfl *dwfl, const struct pe
 			}
 			continue;
 		}
+		apart__at(a->slots[i]);
 		next = max(addrs__first(a->slots, next, a->n, end), next);
 		err = symbols__find(mod, a->slots + i, next - i, hits);
 		if (!err)
@@ -193,10 +205,10 @@ static int write_symbols(struct recording_writer *w, Dwfl *dwfl, const struct pe
 	return err;
 }
 
-int symbolize__write(
-	struct recording_writer *w, Dwfl *dwfl, const struct pe_modules *pe, u64 ts, struct symbolize_result *out)
+int symbolize__write(struct recording_writer *w, Dwfl *dwfl, const struct pe_modules *pe, struct jit *jit, u64 ts,
+	struct symbolize_result *out)
 {
-	struct addresses a = {};
+	struct addresses a = {.jit = jit};
 	int err;
 
 	*out = (struct symbolize_result){};

@@ -13,6 +13,7 @@
 
 struct recording_writer;
 struct pe_modules;
+struct jit;
 
 struct symbolize_result {
 	u32 addresses; /* distinct ones that wanted a name */
@@ -21,8 +22,8 @@ struct symbolize_result {
 	u32 beyond; /* distinct ones that did not fit into the table: without a name */
 };
 
-/* pe may be NULL. 0 or -errno */
-int symbolize__write(
-	struct recording_writer *w, Dwfl *dwfl, const struct pe_modules *pe, u64 ts, struct symbolize_result *out);
+/* pe: NULL where there are none; jit: where nothing is known of code made at run time. 0 or -errno */
+int symbolize__write(struct recording_writer *w, Dwfl *dwfl, const struct pe_modules *pe, struct jit *jit, u64 ts,
+	struct symbolize_result *out);
 
 #endif

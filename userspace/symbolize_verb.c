@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "apart.h"
 #include "drain.h"
 #include "events_desc.h"
 #include "explain_verb.h"
@@ -148,28 +149,35 @@ static u32 report_found(Dwfl *dwfl)
 	return n;
 }
 
-static int add_names(struct recording_writer *w, u32 *images, struct symbolize_result *out)
+struct names {
+	struct recording_writer *w;
+	u32 images;
+	int err;
+	struct symbolize_result found;
+};
+
+static void add_names(void *arg)
 {
 	static const Dwfl_Callbacks callbacks = {
 		.find_elf = dwfl_build_id_find_elf,
 		.find_debuginfo = dwfl_standard_find_debuginfo,
 	};
+	struct names *n = arg;
 	Dwfl *dwfl = dwfl_begin(&callbacks);
-	int err;
 
+	n->err = -ENOMEM;
 	if (!dwfl)
-		return -ENOMEM;
-	*images = report_found(dwfl);
-	err = symbolize__write(w, dwfl, NULL, clock_boot_ns(), out);
+		return;
+	n->images = report_found(dwfl);
+	n->err = symbolize__write(n->w, dwfl, NULL, NULL, clock_boot_ns(), &n->found);
 	dwfl_end(dwfl);
-	return err;
 }
 
 static int run(struct recording *r, const struct symbolize_options *o, int fd)
 {
-	struct symbolize_result found = {};
 	struct recording_writer w;
-	u32 images = 0;
+	struct names n = {.w = &w};
+	struct apart a = {.work = add_names, .arg = &n, .result = &n, .result_bytes = sizeof(n)};
 	int err = recording__create(&w, fd, r->hdr.start), end;
 
 	if (!err)
@@ -178,11 +186,13 @@ static int run(struct recording *r, const struct symbolize_options *o, int fd)
 	if (!err && nftw(o->path, look_at, 16, FTW_PHYS))
 		err = -errno;
 	if (!err)
-		err = add_names(&w, &images, &found);
+		err = apart__run(&a, &w) ?: n.err;
+	if (err == -EPROTO)
+		log_err("%s: a file in it cannot be read: %s", o->path, a.how);
 	end = recording__finish(&w, !err && !r->truncated);
 	if (!err && !end)
-		log_info("%u of %u images found in %s: %u of %u addresses have names, %u a line", images, wants->n,
-			o->path, found.named, found.addresses, found.lines);
+		log_info("%u of %u images found in %s: %u of %u addresses have names, %u a line", n.images, wants->n,
+			o->path, n.found.named, n.found.addresses, n.found.lines);
 	return err ? err : end;
 }
 

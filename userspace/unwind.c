@@ -3,10 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apart.h"
+#include "jit.h"
 #include "unwind.h"
 
 struct unwinder {
 	Dwfl *dwfl;
+	struct jit *jit;
 	const struct stack_copy *stack;
 	u64 *addrs;
 	int n;
@@ -80,7 +83,7 @@ static const Dwfl_Thread_Callbacks callbacks = {
 	.set_initial_registers = set_registers,
 };
 
-int unwinder__new(struct unwinder **out, Dwfl *dwfl)
+int unwinder__new(struct unwinder **out, Dwfl *dwfl, struct jit *jit)
 {
 	struct unwinder *u = calloc(1, sizeof(*u));
 
@@ -88,6 +91,7 @@ int unwinder__new(struct unwinder **out, Dwfl *dwfl)
 	if (!u)
 		return -ENOMEM;
 	u->dwfl = dwfl;
+	u->jit = jit;
 	if (dwfl_attach_state(dwfl, NULL, THREAD, &callbacks, u))
 		return 0;
 	free(u);
@@ -98,6 +102,12 @@ int unwinder__new(struct unwinder **out, Dwfl *dwfl)
 void unwinder__free(struct unwinder *u)
 {
 	free(u);
+}
+
+/* Code made at run time has no unwind tables, so libdwfl follows its frame pointer: that led to code, or it is none. */
+static bool is_code(const struct unwinder *u, u64 pc)
+{
+	return dwfl_addrmodule(u->dwfl, pc) || jit__is_code(u->jit, pc, u->stack->rec.hdr.ts);
 }
 
 static int on_frame(Dwfl_Frame *frame, void *arg)
@@ -111,11 +121,12 @@ static int on_frame(Dwfl_Frame *frame, void *arg)
 		return DWARF_CB_ABORT;
 	/* a return address points behind the call: the call itself may be the last instruction of its function */
 	pc -= !exact;
-	if (u->n == UNWIND_CALLS_MAX || (u->n && !dwfl_addrmodule(u->dwfl, pc))) {
+	if (u->n == UNWIND_CALLS_MAX || (u->n && !is_code(u, pc))) {
 		u->beyond = true;
 		return DWARF_CB_ABORT;
 	}
 	u->addrs[u->n++] = pc;
+	apart__at(pc); /* its caller comes next */
 	return DWARF_CB_OK;
 }
 
@@ -145,6 +156,7 @@ int unwinder__walk(struct unwinder *u, const struct stack_copy *stack, u64 *addr
 	u->addrs = addrs;
 	u->n = 0;
 	u->unread = u->beyond = false;
+	apart__at(0);
 	ended = dwfl_getthread_frames(u->dwfl, THREAD, on_frame, u);
 	/* libdwfl takes a return address that it cannot read for the end */
 	*truncated = ended != 0 || u->unread || u->beyond;

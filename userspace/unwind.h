@@ -14,9 +14,10 @@
 #define UNWIND_CALLS_MAX 512
 
 struct unwinder;
+struct jit;
 
-/* dwfl lives as long as the unwinder. 0 or -errno: -ENOSYS where libdwfl cannot unwind this machine's code. */
-int unwinder__new(struct unwinder **out, Dwfl *dwfl);
+/* dwfl and jit live as long as the unwinder. 0 or -errno: -ENOSYS where libdwfl cannot unwind this machine's code. */
+int unwinder__new(struct unwinder **out, Dwfl *dwfl, struct jit *jit);
 /* Addresses within the instructions that were executing, innermost first, at most UNWIND_CALLS_MAX: returns how many.
  * *truncated: the outermost one was called from somewhere that is not known. */
 int unwinder__walk(struct unwinder *u, const struct stack_copy *stack, u64 *addrs, bool *truncated);

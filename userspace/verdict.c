@@ -155,7 +155,7 @@ static const char *sampled(struct builder *b, u64 start, u64 end)
 	const struct sample *s = l && i < l->samples.n ? fifo__at(&l->samples, i) : NULL;
 	char name[256];
 
-	if (!s || s->ts > end + SAMPLE_NEAR_NS || !code__name(b->m, code__at(b->m, s->ip), name, sizeof(name)))
+	if (!s || s->ts > end + SAMPLE_NEAR_NS || !code__name(b->m, code__at(b->m, s->ip, s->ts), name, sizeof(name)))
 		return NULL;
 	return arena__text(b->a, name);
 }

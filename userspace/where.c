@@ -32,9 +32,9 @@ static bool is_system(const struct mapping *map)
 
 /* ---- one function after the other ---- */
 
-static const char *symbol_name(const struct model *m, u64 addr)
+static const char *symbol_name(const struct model *m, u64 addr, u32 jit)
 {
-	const struct symbol *s = model__symbol(m, addr);
+	const struct symbol *s = jit ? model__jit(m, jit) : model__symbol(m, addr);
 
 	return s ? s->name : "";
 }
@@ -60,7 +60,7 @@ bool where__each(const struct model *m, u32 chain, bool (*fn)(const struct where
 			}
 			/* the symbol is that of the function around all that is inlined */
 			if (!*s.function && i + 1 >= levels)
-				s.function = symbol_name(m, c->addr);
+				s.function = symbol_name(m, c->addr, c->jit);
 			if (fn(&s, arg))
 				return true;
 		}
@@ -196,7 +196,7 @@ struct functions {
 static bool function(const struct where_step *s, void *arg)
 {
 	struct functions *f = arg;
-	const char *name = symbol_name(f->m, s->addr);
+	const char *name = symbol_name(f->m, s->addr, 0);
 
 	if (!is_system(s->map))
 		return true;
