@@ -21,9 +21,11 @@ static __always_inline s64 resident(struct task_struct *task)
 
 	if (!mm)
 		return 0;
-	if (bpf_core_type_exists(struct mm_rss_stat))
-		return old->rss_stat.count[0].counter + old->rss_stat.count[1].counter + old->rss_stat.count[3].counter;
-	return mm->rss_stat[0].count + mm->rss_stat[1].count + mm->rss_stat[3].count;
+	/* by a field, not by a type: for a type that the kernel lacks libbpf looks at its modules, which takes
+	 * CAP_SYS_ADMIN */
+	if (bpf_core_field_exists(mm->rss_stat[0].count))
+		return mm->rss_stat[0].count + mm->rss_stat[1].count + mm->rss_stat[3].count;
+	return old->rss_stat.count[0].counter + old->rss_stat.count[1].counter + old->rss_stat.count[3].counter;
 }
 
 static __always_inline int begin(unsigned long addr, struct pt_regs *regs, unsigned long error, u64 flags)
