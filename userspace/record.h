@@ -29,8 +29,7 @@ struct record_options {
 	double max_overhead; /* percent of a CPU; 0: no bound */
 	bool bpf_stats;
 	bool quiet, verbose;
-	bool again; /* the game's next start is attached to as well: the rights to load programs are kept */
-	bool soak;  /* it records for soak: SIGUSR1 is a wish, not the end */
+	bool soak; /* it records for soak: SIGUSR1 is a wish, not the end */
 	/* as understood */
 	bool on[CLASS_COUNT];
 	enum alloc_mode alloc;

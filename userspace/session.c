@@ -280,8 +280,7 @@ int session__attach(struct session *s, int fd)
 		return EXIT_NO_TARGET;
 	}
 	session__begin_cost(s);
-	if (!s->o->again)
-		drop_rights(s);
+	drop_rights(s);
 	session__start_scout(s, false);
 	return launch(s);
 }

@@ -83,7 +83,6 @@ int soak_options__parse(struct soak_options *o, int argc, char **argv)
 	if (o->replay)
 		o->r.name = o->replay; /* a target, for the check */
 	err = record_options__check(&o->r, argv, n, command);
-	o->r.again = !o->until_exit && !o->r.command;
 	if (!err && o->keep)
 		err = limits__parse("keep", o->keep, &o->keep_at);
 	if (!err && o->fail)
