@@ -331,16 +331,33 @@ static void take_best(struct frame_choice *c, int i, char *why, size_t why_size)
 			c->v[i].source_text);
 }
 
+/* There is one present function: that it fires need not be waited for, only how often, where each call costs much. */
+static bool take_only(struct frame_choice *c, u32 tgid, char *why, size_t why_size)
+{
+	int i = likeliest(c);
+	struct frame_candidate *k = &c->v[i];
+
+	if (tgid && stepped__any(&k->list))
+		stepped__drop_hot(&k->list, tgid, why, why_size);
+	k->hot = !k->list.n;
+	if (k->hot)
+		return false;
+	c->chosen = i;
+	why__add(c->reason, sizeof(c->reason), "the only present function mapped");
+	return true;
+}
+
 static void choose(struct frame_choice *c, u32 tgid, char *why, size_t why_size)
 {
-	bool one = strong(c) == 1 && !(c->vulkan && !c->v[0].vulkan), stepped = false, hot;
+	bool one = strong(c) == 1 && !(c->vulkan && !c->v[0].vulkan), hot = false;
 	int err = 0, i;
 
-	for (i = 0; i < c->n; i++)
-		stepped |= !c->v[i].last_resort && stepped__any(&c->v[i].list);
-	if (tgid && c->n && (!one || stepped))
+	if (one && take_only(c, tgid, why, why_size))
+		return;
+	if (tgid && c->n)
 		err = try_out(c, tgid);
-	hot = c->tried && leave_out_hot(c, tgid, why, why_size);
+	if (c->tried)
+		hot = leave_out_hot(c, tgid, why, why_size) || one;
 	i = c->tried ? best(c) : -1;
 	if (c->tried)
 		tell_hits(c);
@@ -363,8 +380,7 @@ static void choose(struct frame_choice *c, u32 tgid, char *why, size_t why_size)
 			"the present functions could not be tried out (%s); the likeliest of them is taken",
 			strerror(-err));
 	else
-		why__add(c->reason, sizeof(c->reason), "%s",
-			one ? "the only present function mapped" : "the likeliest; not tried out");
+		why__add(c->reason, sizeof(c->reason), "the likeliest; not tried out");
 }
 
 int frame_source__vulkan(

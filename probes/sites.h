@@ -18,7 +18,9 @@ struct site {
 	u64 semaphore;          /* file offset of the USDT semaphore (the kernel's ref_ctr_offset); 0: none */
 	bool gone;              /* detached for good */
 	bool stepped;           /* no instruction there that the kernel emulates: every hit is single-stepped */
-	char label[120];        /* "usdt:redframe:frame", "uprobe:libGLX.so.0:glXSwapBuffers+0x4"; valid UTF-8 */
+	bool counted;           /* stepped: calls_per_sec is known */
+	u64 calls_per_sec;
+	char label[120]; /* "usdt:redframe:frame", "uprobe:libGLX.so.0:glXSwapBuffers+0x4"; valid UTF-8 */
 };
 
 struct site_file {

@@ -20,6 +20,7 @@
 #define AGAIN_FIRST_MS 1000  /* without a reason: at first, and then ever more rarely */
 #define AGAIN_LAST_MS  8000
 #define FAMILY_MS      250 /* between looks for new descendants */
+#define REST_MS        500 /* after another process was found to be the game */
 #define DEVICE_LOOKS   5   /* after a vkCreateDevice, which takes its time: after 50, 100, 200, … ms */
 
 /* Counts the game's calls of vkCreateDevice. */
@@ -59,6 +60,7 @@ struct scout {
 	u64 again, again_step; /* ms */
 	bool by_time;          /* it looks because time has passed, not because something is new */
 	u64 family_next;       /* ms */
+	u64 rest_until;        /* ms */
 };
 
 static u64 now_ms(void)
@@ -263,6 +265,8 @@ static void hand_over(struct scout *s, const struct scout_find *f)
 	pthread_mutex_lock(&s->lock);
 	s->find = *f;
 	s->found = true;
+	/* another process is the game: whoever records stops this scout now, and must not wait for it */
+	s->rest_until = f->tgid == s->want.tgid ? 0 : now_ms() + REST_MS;
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -375,10 +379,12 @@ static void *run(void *arg)
 			s->want.frame = NULL;
 			s->want.unsure = false;
 		}
-		if (!waiting(s) && is_due(s))
-			look(s);
-		else if (!waiting(s) && family_is_due(s))
-			look_at_family(s);
+		if (!waiting(s) && now_ms() >= s->rest_until) {
+			if (is_due(s))
+				look(s);
+			else if (family_is_due(s))
+				look_at_family(s);
+		}
 		usleep(LOOK_EVERY_US);
 	}
 	unwatch_devices(&s->devices);
