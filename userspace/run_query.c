@@ -273,7 +273,7 @@ static int load_columns(struct store *s, struct run_facts *f)
 		"max(max_ns), "
 		"min(warm_up) FROM blocks WHERE run_id = $1 GROUP BY block / %llu HAVING sum(frames) > 0 ORDER BY "
 		"min(block)",
-		(unsigned long long)(last / COLUMNS + 1));
+		(unsigned long long)last / COLUMNS + 1);
 	return err ?: ask(s, f, sql, take_column);
 }
 
