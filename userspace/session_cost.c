@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What recording costs the game, estimated twenty times a second; and what is left out where that is too much. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -122,7 +123,7 @@ static void tell_shed(struct session *s, enum shed_step step, bool out)
 {
 	struct ev_shed e = {
 		.hdr = {.kind = EV_SHED},
-		.percent = (u64)(s->governor.percent + 0.5),
+		.percent = (u64)llround(s->governor.percent),
 		.class = shed__class(step),
 		.out = out,
 	};
