@@ -31,14 +31,14 @@ static double percent(u64 ns, u64 wall_ns)
 }
 
 /* The steps in their order until the rest is within the bound; those that save next to nothing stay. */
-static u32 choose(const struct governor *g, const struct governor_look *l)
+static u32 choose(const struct governor *g, const struct governor_look *l, u32 among)
 {
 	double left = g->percent, saves;
 	u32 out = 0;
 
 	for (int i = 0; i < SHED_STEPS && left > g->max_percent; i++) {
 		saves = percent(l->ns[i], l->wall_ns);
-		if (!(g->may & ~g->out & SHED_BIT(i)) || saves < g->max_percent / 10)
+		if (!(among & g->may & ~g->out & SHED_BIT(i)) || saves < g->max_percent / 10)
 			continue;
 		out |= SHED_BIT(i);
 		left -= saves;
@@ -65,9 +65,12 @@ static void over(struct governor *g, const struct governor_look *l)
 		g->over_since = l->ts;
 		return; /* a short burst: one frame that loads something */
 	}
-	if (l->ts - g->over_since < GOVERNOR_PATIENCE_NS && g->percent < GOVERNOR_HASTE * g->max_percent)
+	if (l->ts - g->over_since >= GOVERNOR_PATIENCE_NS)
+		more = choose(g, l, ~0U);
+	else if (l->ts - g->over_since >= GOVERNOR_HASTE_NS && g->percent >= GOVERNOR_HASTE * g->max_percent)
+		more = choose(g, l, SHED_BIT(SHED_ALLOC)); /* nothing else comes in such floods */
+	else
 		return;
-	more = choose(g, l);
 	if (more)
 		leave_out(g, l, more);
 }

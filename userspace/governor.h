@@ -18,9 +18,10 @@ enum shed_step {
 };
 #define SHED_BIT(step) (1u << (step))
 
-#define GOVERNOR_TICK_NS      (50 * NSEC_PER_MSEC)  /* how often it looks */
+#define GOVERNOR_TICK_NS      (40 * NSEC_PER_MSEC)  /* how often it looks */
 #define GOVERNOR_PATIENCE_NS  (500 * NSEC_PER_MSEC) /* above the bound for so long: something goes … */
-#define GOVERNOR_HASTE        4.0                   /* … at the second look where it is so many times the bound */
+#define GOVERNOR_HASTE        4.0                   /* … so many times above it, allocator calls … */
+#define GOVERNOR_HASTE_NS     (75 * NSEC_PER_MSEC)  /* … go after so long, more than one slow frame's burst */
 #define GOVERNOR_PAUSE_NS     (10 * NSEC_PER_SEC) /* out at first; twice as long each time it was too early, up to … */
 #define GOVERNOR_PAUSE_MAX_NS (320 * NSEC_PER_SEC)
 #define GOVERNOR_CALM_NS      (30 * NSEC_PER_SEC) /* below the bound for so long: the pause is the first again */
