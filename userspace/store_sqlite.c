@@ -8,8 +8,9 @@
 #include "log.h"
 #include "store_db.h"
 
-#define BUSY_MS    10000 /* another soak writes to the same file */
-#define STATEMENTS 32
+#define BUSY_MS      10000 /* another soak writes to the same file */
+#define WAL_RETRY_MS 5
+#define STATEMENTS   32
 
 struct sqlite {
 	struct db base;
@@ -139,12 +140,25 @@ static const struct db_ops sqlite_ops = {.run = sqlite_run,
 	.rollback = sqlite_rollback,
 	.close = sqlite_close};
 
+/* The one thing for which SQLite does not wait by itself: two that open a new file at once. */
+static int set_wal(struct sqlite *s)
+{
+	int err = SQLITE_BUSY;
+
+	for (int ms = 0; err == SQLITE_BUSY && ms < BUSY_MS; ms += WAL_RETRY_MS) {
+		err = sqlite3_exec(s->db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL", NULL, NULL, NULL);
+		if (err == SQLITE_BUSY)
+			sqlite3_sleep(WAL_RETRY_MS);
+	}
+	return err;
+}
+
 /* synchronous NORMAL: with WAL a power cut may take the last commits, never the file; a killed process takes nothing */
 static int prepare(struct sqlite *s, bool write)
 {
 	sqlite3_extended_result_codes(s->db, 0);
 	sqlite3_busy_timeout(s->db, BUSY_MS);
-	if (write && sqlite3_exec(s->db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL", NULL, NULL, NULL))
+	if (write && set_wal(s))
 		return failed(s, "cannot be written as a database");
 	return exec(s, "SELECT count(*) FROM sqlite_master");
 }
