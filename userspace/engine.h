@@ -8,12 +8,9 @@
 #define REDFRAME_ENGINE_H
 
 #include "explain.h"
-#include "history.h"
 #include "kept.h"
-#include "thresholds.h"
 #include "namer.h"
-#include "segment.h"
-#include "stack_cache.h"
+#include "thresholds.h"
 
 #define ENGINE_BEFORE_NS     (500 * NSEC_PER_MSEC)
 #define ENGINE_BEFORE_FRAMES 31u /* with the next one they are 30 whole ones: what is typical is known again */
@@ -74,11 +71,8 @@ int engine__record(void *arg, const struct ev_hdr *rec);
 void engine__stack(void *arg, const struct stack_copy *c, size_t size);
 /* Before the first record, of a recording that can be read twice: as model__foretell. */
 int engine__foretell(struct engine *e, const struct ev_hdr *rec);
-/* Classes from the least valuable on that are let go from here on, 0: none; frames never are. Losses are told in the
- * stream as of ts. */
+/* So many classes of shedding.h are let go from ts on, 0: none; frames never are. */
 void engine__shed(struct engine *e, u32 level, u64 ts);
-u32 engine__shed_levels(void);
-enum ev_class engine__shed_class(u32 level); /* the class that this level adds, from 1 */
 /* Each second: what is kept reaches the disk, what was explained is told. */
 void engine__tend(struct engine *e);
 /* The game has ended; what follows is another one's stream. Its last seconds are kept if a signal ended it, or if asked

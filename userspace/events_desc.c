@@ -167,6 +167,29 @@ size_t ev__text(const struct ev_hdr *h, char *buf, size_t size)
 	return len;
 }
 
+bool ev__is_definition(u8 kind)
+{
+	const struct ev_desc *d = ev__desc(kind);
+
+	switch (kind) {
+	case EV_FORK:
+	case EV_EXEC:
+	case EV_EXIT:
+	case EV_RENAME:
+	case EV_MEM_CALL:
+		return true;
+	case EV_STACK:
+	case EV_LOST:
+	case EV_PATH_ARG:
+	case EV_SYMBOL:
+	case EV_CALL:
+	case EV_SOURCE:
+	case EV_IMAGE:
+		return false;
+	}
+	return d && d->shape == SHAPE_META;
+}
+
 u64 ev__count(const struct ev_hdr *h)
 {
 	const struct ev_desc *d = ev__desc(h->kind);

@@ -49,6 +49,9 @@ extern const char *const class_names[CLASS_COUNT];
 /* NULL for a kind this build does not know */
 const struct ev_desc *ev__desc(u8 kind);
 
+/* Whether later records may refer to what this kind tells: what begins in the midst of a stream needs it. */
+bool ev__is_definition(u8 kind);
+
 static inline size_t ev__bytes(const struct ev_hdr *h)
 {
 	return h->words * 8u;

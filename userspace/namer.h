@@ -34,7 +34,7 @@ struct finding {
 struct namer {
 	struct segment waiting[NAMER_WAITING];
 	u32 n_waiting, n_working; /* the first n_working are in the child's hands */
-	struct explain_options *explain;
+	const struct explain_options *explain;
 	/* In the child: appends names to the segment. NULL: there is nothing to name. 0 or -errno. */
 	int (*name)(void *arg, struct recording_writer *w, struct stacks *stacks);
 	/* Here, for each: what was found, and that a segment is done, with its size; err: it could not be completed. */

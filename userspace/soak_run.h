@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
  *
- * One run of soak: shared by soak.c (live), soak_replay.c and soak_report.c.
+ * One run of soak: shared by soak.c (live), soak_replay.c (a recording in place of a game), soak_told.c (what the
+ * engine tells), soak_report.c and soak_end.c.
  */
 #ifndef REDFRAME_SOAK_RUN_H
 #define REDFRAME_SOAK_RUN_H
@@ -40,6 +41,10 @@ struct soak {
 
 /* Opens the store and the engine. enum exit_status. */
 int soak__begin(struct soak *k, const char *game, s64 started_ms, u64 start_ns);
+/* Said to the user, and in the store with its time. */
+void soak__note(struct soak *k, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Notes them; while the model of the game's life is there. */
+void soak__suspect_leaks(struct soak *k);
 /* Everything to its end: enum exit_status. */
 int soak__end(struct soak *k);
 /* --replay. enum exit_status. */

@@ -14,6 +14,7 @@
 #include "explain_fixture.h"
 #include "history.h"
 #include "log.h"
+#include "shedding.h"
 #include "syscalls.h"
 
 #define GAME  1000
@@ -509,7 +510,7 @@ static void test_what_is_shed_is_told_as_lost_and_no_frame_is(void **state)
 
 	g.busy = 5;
 	frames(&g, 100);
-	engine__shed(g.e, engine__shed_levels(), g.ts);
+	engine__shed(g.e, shedding__levels(), g.ts);
 	frames(&g, 100);
 	engine__shed(g.e, 0, g.ts);
 	frames(&g, 100);
@@ -517,7 +518,7 @@ static void test_what_is_shed_is_told_as_lost_and_no_frame_is(void **state)
 	assert_int_equal(t.frames, 300);
 	assert_true(t.lost >= 99 && t.lost <= 102);
 	assert_int_equal(engine__stats(g.e)->shed[CLASS_FAULT], 500);
-	assert_int_equal(engine__shed_class(1), CLASS_SAMPLE);
+	assert_int_equal(shedding__class(1), CLASS_SAMPLE);
 	clean(&t, &g);
 }
 

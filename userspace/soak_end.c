@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* How a run ends: whether it was measured, which limits were crossed, what it took. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "events_desc.h"
+#include "log.h"
+#include "soak_run.h"
+#include "strings.h"
+
+#define LOST_PERCENT 1                   /* of all records: more is not measured */
+#define SILENT_NS    (60 * NSEC_PER_SEC) /* without a frame while the game lives: the source is lost */
+#define SHORT_NS     NSEC_PER_SEC
+
+static void tell_reason(struct soak *k, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void tell_reason(struct soak *k, const char *fmt, ...)
+{
+	size_t n = strlen(k->reason);
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (n)
+		n += (size_t)snprintf(k->reason + n, sizeof(k->reason) - n, "; ");
+	vsnprintf(k->reason + min(n, sizeof(k->reason)), sizeof(k->reason) - min(n, sizeof(k->reason)), fmt, ap);
+	va_end(ap);
+}
+
+static bool is_measured(struct soak *k)
+{
+	const struct engine_stats *s = engine__stats(k->engine);
+	u64 lost = k->lost, all = s->records + lost, ran = k->stop - k->start;
+
+	if (!s->frames)
+		tell_reason(k, "no frames were seen (frame source: %s)", k->s.source[0] ? k->s.source : "none found");
+	else if (k->away_since && k->stop > k->away_since + SILENT_NS)
+		tell_reason(
+			k, "the game ended %.0f s before, and was not started again", (k->stop - k->away_since) / 1e9);
+	else if (!k->o->replay && k->s.end != END_GAME && !k->away_since && k->stop > s->last_frame + SILENT_NS)
+		tell_reason(
+			k, "no frame for the last %.0f s: the frame source was lost", (k->stop - s->last_frame) / 1e9);
+	if (lost * 100 > all * LOST_PERCENT)
+		tell_reason(k, "too many events were lost: %llu of %llu", (unsigned long long)lost,
+			(unsigned long long)all);
+	if (k->o->r.seconds && !k->o->replay && ran + SHORT_NS < k->o->r.seconds * NSEC_PER_SEC)
+		tell_reason(k, "it ran for %.0f s of %.0f s", ran / 1e9, k->o->r.seconds);
+	return !k->reason[0];
+}
+
+static void check_limits(struct soak *k)
+{
+	char limit[64], did[64], words[64], text[160];
+
+	for (int i = 0; i < LIMIT_KINDS; i++) {
+		struct store_check c = {.scene = "", .name = limit_names[i], .limit = limit, .text = text};
+
+		if (!k->o->fail_at.of[i])
+			continue;
+		snprintf(limit, sizeof(limit), "%s=%s", limit_names[i],
+			limit__words(i, k->o->fail_at.of[i], words, sizeof(words)));
+		snprintf(text, sizeof(text), "%llu frames beyond it, the worst %s", (unsigned long long)k->crossed[i],
+			limit__words(i, k->worst[i], did, sizeof(did)));
+		c.failed = k->crossed[i] > 0;
+		store__add_check(k->store, k->run, &c);
+		if (c.failed) {
+			log_err("limit crossed: %s: %s", limit, text);
+			k->failed = true;
+		}
+	}
+}
+
+static void add_counters(struct soak *k)
+{
+	const struct engine_stats *s = engine__stats(k->engine);
+	const struct kept *kept = engine__kept(k->engine);
+	const struct {
+		const char *name;
+		u64 value;
+	} counters[] = {
+		{"records", s->records},
+		{"lost", k->lost},
+		{"marks", k->marks},
+		{"frames", s->frames},
+		{"frames.suspended", k->suspended},
+		{"kept", s->kept},
+		{"kept.files", kept->n_files},
+		{"kept.bytes", kept->bytes},
+		{"kept.dropped", kept->dropped},
+		{"kept.dropped_bytes", kept->dropped_bytes},
+		{"kept.no_room", s->not_kept},
+		{"kept.not_named", s->not_named},
+		{"games.crashed", k->crashes},
+		{"suspends", s->suspends},
+		{"cpu_ns", k->cpu_ns},
+		{"cpu_ns.naming", s->naming_ns},
+		{"rss_max", k->rss_max},
+	};
+	char name[32];
+
+	for (size_t i = 0; i < ARRAY_SIZE(counters); i++)
+		store__add_counter(k->store, k->run, counters[i].name, counters[i].value);
+	for (int i = 0; i < CLASS_COUNT; i++) {
+		snprintf(name, sizeof(name), "shed.%s", class_names[i]);
+		if (s->shed[i])
+			store__add_counter(k->store, k->run, name, s->shed[i]);
+	}
+}
+
+static void sum_up(struct soak *k)
+{
+	const struct engine_stats *s = engine__stats(k->engine);
+	const struct kept *kept = engine__kept(k->engine);
+	u64 all = s->records + k->lost;
+	char size[32], gone[32];
+
+	log_info("%.1f s, %llu frames, %llu slow; %u recordings kept in %s (%s)", (k->stop - k->start) / 1e9,
+		(unsigned long long)s->frames, (unsigned long long)s->slow, kept->n_files, k->dir,
+		fmt__bytes(size, sizeof(size), kept->bytes));
+	if (kept->dropped)
+		log_info("%llu recordings (%s) made room: the least of their kind, excess at most %.1f ms",
+			(unsigned long long)kept->dropped, fmt__bytes(gone, sizeof(gone), kept->dropped_bytes),
+			kept->dropped_most_ns / 1e6);
+	if (s->not_kept || s->not_named)
+		log_warn("of the slow frames %llu could not be kept, and %llu recordings stay without names",
+			(unsigned long long)s->not_kept, (unsigned long long)s->not_named);
+	if (k->lost)
+		log_warn("%llu of %llu events were lost", (unsigned long long)k->lost, (unsigned long long)all);
+	if (k->watched_ns)
+		log_info("own CPU %.1f %% of one, and %.1f %% to name and explain what is kept",
+			100.0 * k->cpu_ns / k->watched_ns, 100.0 * s->naming_ns / k->watched_ns);
+	log_info("run %s in %s", k->run, k->o->store);
+}
+
+int soak__end(struct soak *k)
+{
+	int status, err = engine__finish(k->engine) ?: k->err;
+
+	if (err)
+		tell_reason(k, "%s", errstr(err));
+	status = is_measured(k) ? EXIT_OK : EXIT_NOT_MEASURED;
+	if (status)
+		log_err("not measured: %s", k->reason);
+	soak__suspect_leaks(k);
+	check_limits(k);
+	if (k->failed) { /* it happened, however little else was measured */
+		status = EXIT_WORSE;
+		tell_reason(k, "a limit was crossed");
+	}
+	add_counters(k);
+	err = ledger__end(k->ledger, status, status ? k->reason : NULL);
+	soak__report(k);
+	sum_up(k);
+	err = store__close(k->store) ?: err;
+	k->store = NULL;
+	if (err && err != -EAGAIN)
+		log_err("%s: %s", k->o->store, errstr(err));
+	return err && err != -EAGAIN && !status ? EXIT_NOT_MEASURED : status;
+}
