@@ -129,6 +129,8 @@ static void add_title(struct str *s, const struct verdict *v, const struct model
 	on(s, colour, BOLD);
 	str__fmt(s, "frame %llu", (unsigned long long)f->number);
 	on(s, colour, RESET);
+	if (model__stream(m, 1)) /* each counts its frames from 0 */
+		str__fmt(s, " of %#llx", (unsigned long long)f->stream->stream);
 	str__add(s, "  ");
 	on(s, colour, v->slow ? RED : "");
 	add_ms(s, f->end - f->start);
