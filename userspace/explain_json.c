@@ -120,7 +120,7 @@ static void add_where(struct str *s, const struct part *p)
 {
 	struct place only = {.func = p->where};
 
-	if (!p->where)
+	if (!p->where && !p->n_places)
 		return;
 	if (!p->n_places) {
 		add_places(s, "where", &only, 1);

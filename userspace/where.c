@@ -30,6 +30,18 @@ static bool is_system(const struct mapping *map)
 	return strstr(path, "/pressure-vessel/") || strstr(path, "/steam-runtime/");
 }
 
+/* What every wait goes through: its function says no more than the system call does. */
+static bool is_runtime(const struct mapping *map)
+{
+	static const char *const names[] = {"libc.so", "libc-2.", "libpthread", "ld-", "libstdc++", "[v"};
+	const char *name = map && map->path ? path__base(map->path) : "";
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (begins(name, names[i]))
+			return true;
+	return false;
+}
+
 /* ---- one function after the other ---- */
 
 static const char *symbol_name(const struct model *m, u64 addr, u32 jit)
@@ -85,21 +97,32 @@ void where__name(const struct where_step *s, char *buf, size_t size)
 
 /* ---- for a sentence ---- */
 
+enum rank { RANK_NONE, RANK_RUNTIME, RANK_SYSTEM, RANK_GAME, RANK_GAME_NAMED };
+
 struct pick {
 	struct where_step best;
-	int rank; /* 0: none, 1: some function, 2: not the system's, 3: and it has a name */
+	enum rank rank;
 };
+
+static enum rank rank_of(const struct where_step *s)
+{
+	if (!is_system(s->map))
+		return *s->function ? RANK_GAME_NAMED : RANK_GAME;
+	if (!*s->function)
+		return RANK_NONE;
+	return is_runtime(s->map) ? RANK_RUNTIME : RANK_SYSTEM;
+}
 
 static bool pick(const struct where_step *s, void *arg)
 {
 	struct pick *p = arg;
-	int rank = is_system(s->map) ? (*s->function ? 1 : 0) : *s->function ? 3 : 2;
+	enum rank rank = rank_of(s);
 
 	if (rank > p->rank) {
 		p->best = *s;
 		p->rank = rank;
 	}
-	return rank == 3;
+	return rank == RANK_GAME_NAMED;
 }
 
 bool where__function(const struct model *m, u32 chain, char *buf, size_t size)
@@ -107,7 +130,7 @@ bool where__function(const struct model *m, u32 chain, char *buf, size_t size)
 	struct pick p = {};
 
 	where__each(m, chain, pick, &p);
-	if (p.rank)
+	if (p.rank > RANK_RUNTIME)
 		where__name(&p.best, buf, size);
 	return p.rank;
 }
@@ -118,7 +141,7 @@ bool where__game(const struct model *m, u32 chain, char *buf, size_t size)
 	char name[256], file[128];
 
 	where__each(m, chain, pick, &p);
-	if (!p.rank)
+	if (p.rank <= RANK_RUNTIME)
 		return false;
 	where__name(&p.best, name, sizeof(name));
 	utf8__sanitize(file, sizeof(file), path__base(p.best.file), strlen(path__base(p.best.file)));
@@ -171,11 +194,14 @@ int where__fill(struct part *p, struct arena *a, const struct model *m, u32 chai
 	struct fill f = {.a = a};
 	char text[512];
 
-	if (!where__game(m, chain, text, sizeof(text)))
+	if (!model__call(m, chain))
 		return 0;
+	if (where__game(m, chain, text, sizeof(text))) {
+		p->where = arena__text(a, text);
+		f.err = p->where ? 0 : -ENOMEM;
+	}
 	f.places = arena__get(a, WHERE_PLACES * sizeof(*f.places));
-	p->where = arena__text(a, text);
-	if (!f.places || !p->where)
+	if (!f.places)
 		return -ENOMEM;
 	p->where_cut = where__each(m, chain, fill, &f) || is_truncated(m, chain);
 	p->places = f.places;

@@ -25,10 +25,11 @@ void where__name(const struct where_step *s, char *buf, size_t size);
 
 #define WHERE_PLACES 64 /* of a chain that are told, the innermost */
 
-/* Fills in part's places and `where` from the chain; leaves them alone where it is 0. 0 or -ENOMEM. */
+/* Fills in part's places from the chain, and `where` if there is something to tell. 0 or -ENOMEM. */
 int where__fill(struct part *p, struct arena *a, const struct model *m, u32 chain);
-/* "LoadNavigationData (pathfinding.cpp:142)": the innermost place of the game's own code in the chain, else the
- * innermost of all; false where the chain is 0 or nothing in it has a name. Valid UTF-8. */
+/* "LoadNavigationData (pathfinding.cpp:142)": the innermost place of the game's own code in the chain, else of a
+ * library such as the driver; false where the chain is 0, nothing in it has a name, or it lies in the C library only,
+ * which says no more than the call does. Valid UTF-8. */
 bool where__game(const struct model *m, u32 chain, char *buf, size_t size);
 /* the same without its line */
 bool where__function(const struct model *m, u32 chain, char *buf, size_t size);
