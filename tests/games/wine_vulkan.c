@@ -117,8 +117,8 @@ static void record(VkCommandBuffer commands, VkImage image)
 		.subresourceRange = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 1, 0, 1}};
 
 	need(vkBeginCommandBuffer(commands, &begin) == VK_SUCCESS, "command buffer");
-	vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, 0, 0, NULL,
-		0, NULL, 1, &barrier);
+	vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, 0, 0,
+		NULL, 0, NULL, 1, &barrier);
 	need(vkEndCommandBuffer(commands) == VK_SUCCESS, "command buffer");
 }
 
@@ -154,7 +154,8 @@ static void make_swapchain(struct screen *s)
 	uint32_t n = 1;
 
 	need(vkCreateWin32SurfaceKHR(instance, &surface_info, NULL, &info.surface) == VK_SUCCESS, "surface");
-	need(vkGetPhysicalDeviceSurfaceSupportKHR(gpu, 0, info.surface, &shows) == VK_SUCCESS && shows, "way to show it");
+	need(vkGetPhysicalDeviceSurfaceSupportKHR(gpu, 0, info.surface, &shows) == VK_SUCCESS && shows,
+		"way to show it");
 	need(vkGetPhysicalDeviceSurfaceCapabilitiesKHR(gpu, info.surface, &can) == VK_SUCCESS, "capabilities");
 	need(vkGetPhysicalDeviceSurfaceFormatsKHR(gpu, info.surface, &n, &format) >= 0 && n, "format");
 	info.minImageCount = can.minImageCount;
