@@ -155,29 +155,16 @@ static void make_text(struct str *s, const struct run_facts *f)
 
 /* ---- JUnit ---- */
 
-/* XML 1.0 has no way to write control characters: they become spaces */
-static void add_xml(struct str *s, const char *text)
-{
-	for (; *text; text++) {
-		unsigned char c = (unsigned char)*text;
-
-		if (c == '<' || c == '>' || c == '&' || c == '"' || c == '\'')
-			str__fmt(s, "&#%u;", c);
-		else
-			str__add_n(s, c < ' ' || c == 0x7f ? " " : text, 1);
-	}
-}
-
 static void junit_case(struct str *s, const struct run_facts *f, const char *scene, const char *name)
 {
 	str__add(s, "  <testcase classname=\"");
-	add_xml(s, f->game);
+	str__xml(s, f->game);
 	if (scene[0]) {
 		str__add(s, ".");
-		add_xml(s, scene);
+		str__xml(s, scene);
 	}
 	str__add(s, "\" name=\"");
-	add_xml(s, name);
+	str__xml(s, name);
 	str__add(s, "\">");
 }
 
@@ -186,7 +173,7 @@ static void junit_check(struct str *s, const struct run_facts *f, const struct r
 	junit_case(s, f, c->scene, c->limit);
 	if (c->failed) {
 		str__add(s, "<failure message=\"");
-		add_xml(s, c->found);
+		str__xml(s, c->found);
 		str__add(s, "\"/>");
 	}
 	str__add(s, "</testcase>\n");
@@ -205,16 +192,16 @@ static void make_junit(struct str *s, const struct run_facts *f)
 	str__add(s, "  <properties>\n");
 	for (int i = 0; i < f->n_meta; i++) {
 		str__add(s, "   <property name=\"");
-		add_xml(s, f->meta[i].name);
+		str__xml(s, f->meta[i].name);
 		str__add(s, "\" value=\"");
-		add_xml(s, f->meta[i].value);
+		str__xml(s, f->meta[i].value);
 		str__add(s, "\"/>\n");
 	}
 	str__add(s, "  </properties>\n");
 	junit_case(s, f, "", "measured");
 	if (!measured) {
 		str__add(s, "<error message=\"not measured: ");
-		add_xml(s, f->reason[0] ? f->reason : "no frames");
+		str__xml(s, f->reason[0] ? f->reason : "no frames");
 		str__add(s, "\"/>");
 	}
 	str__add(s, "</testcase>\n");

@@ -29,19 +29,6 @@ static const char style[] =
 	":focus-visible{outline:2px solid var(--p50);outline-offset:2px}"
 	"code{font-size:.9em;overflow-wrap:anywhere}";
 
-/* text of an element or of a quoted attribute */
-static void add_html(struct str *s, const char *text)
-{
-	for (; *text; text++) {
-		unsigned char c = (unsigned char)*text;
-
-		if (c == '<' || c == '>' || c == '&' || c == '"' || c == '\'')
-			str__fmt(s, "&#%u;", c);
-		else
-			str__add_n(s, c < ' ' || c == 0x7f ? " " : text, 1);
-	}
-}
-
 /* of a path: what has a meaning in a URL is escaped, so that a path never becomes a scheme or a script */
 static void add_link(struct str *s, const char *path)
 {
@@ -83,17 +70,17 @@ static void add_head(struct str *s, const struct run_facts *f)
 	str__add(s, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
 		    "content=\"width=device-width\"><meta http-equiv=\"Content-Security-Policy\" content=\"default-src "
 		    "'none'; style-src 'unsafe-inline'\"><title>");
-	add_html(s, f->game);
+	str__xml(s, f->game);
 	str__fmt(s, ": %s</title><style>%s</style></head><body>\n<main>\n<h1>", result, style);
-	add_html(s, f->game);
+	str__xml(s, f->game);
 	str__fmt(s, ": <span class=\"%s\">%s</span></h1>\n<p>", strcmp(result, "passed") ? "bad" : "good", result);
 	if (f->reason[0]) {
-		add_html(s, f->reason);
+		str__xml(s, f->reason);
 		str__add(s, ". ");
 	}
 	str__fmt(s, "%llu frames, begun %s. <span class=\"dim\">Run %s, redframe ", (unsigned long long)f->frames, when,
 		f->id);
-	add_html(s, f->version);
+	str__xml(s, f->version);
 	str__add(s, "</span></p>\n");
 }
 
@@ -174,7 +161,7 @@ static void add_scenes(struct str *s, const struct run_facts *f)
 		char cold[32], rss[32];
 
 		str__add(s, "<tr><td>");
-		add_html(s, sc->name[0] ? sc->name : "(no scene)");
+		str__xml(s, sc->name[0] ? sc->name : "(no scene)");
 		if (!sc->frames) {
 			str__fmt(s, "</td><td colspan=\"8\">not measured: %llu frames of warm-up only</td></tr>\n",
 				(unsigned long long)sc->warm_up_frames);
@@ -208,7 +195,7 @@ static void add_causes(struct str *s, const struct run_facts *f)
 		if (!c->excess_ns && !c->hitches)
 			continue;
 		str__fmt(s, "<tr><td>%s</td><td class=\"t\">", c->cause);
-		add_html(s, c->scene);
+		str__xml(s, c->scene);
 		str__fmt(s, "</td><td>%llu</td>", (unsigned long long)c->hitches);
 		cell_ms(s, c->excess_ns);
 		str__fmt(s,
@@ -229,14 +216,14 @@ static void add_hitches(struct str *s, const struct run_facts *f)
 		str__fmt(s, "<details%s><summary><b>", i < 5 ? " open" : "");
 		add_ms(s, h->worst_ns);
 		str__fmt(s, " ms</b>, %llu×: ", (unsigned long long)h->hitches);
-		add_html(s, h->text[0] ? h->text : h->cause);
+		str__xml(s, h->text[0] ? h->text : h->cause);
 		str__add(s, "</summary><p>");
-		add_html(s, h->sentence);
+		str__xml(s, h->sentence);
 		str__fmt(s, "</p><p class=\"dim\">frame %llu at %.1f s", (unsigned long long)h->worst_frame,
 			(double)h->worst_ms / 1e3);
 		if (h->scene[0]) {
 			str__add(s, " in ");
-			add_html(s, h->scene);
+			str__xml(s, h->scene);
 		}
 		str__add(s, ", excess in all ");
 		add_ms(s, h->excess_ns);
@@ -245,7 +232,7 @@ static void add_hitches(struct str *s, const struct run_facts *f)
 			str__add(s, ": <a href=\"");
 			add_link(s, h->trace);
 			str__add(s, "\">");
-			add_html(s, h->trace);
+			str__xml(s, h->trace);
 			str__add(s, "</a>");
 		}
 		str__add(s, "</p></details>\n");
@@ -267,7 +254,7 @@ static void add_past(struct str *s, const struct run_facts *f)
 		const struct run_past *p = &f->past[i];
 
 		str__add(s, "<tr><td>");
-		add_html(s, p->build);
+		str__xml(s, p->build);
 		str__fmt(s, "</td><td class=\"t\">%.8s%s</td>", p->id, strcmp(p->id, f->id) ? "" : " (this)");
 		cell_ms(s, p->p50_ns);
 		cell_ms(s, p->p99_ns);
@@ -293,11 +280,11 @@ static void add_checks(struct str *s, const struct run_facts *f)
 		const struct run_check *c = &f->checks[i];
 
 		str__add(s, "<tr><td>");
-		add_html(s, c->limit);
+		str__xml(s, c->limit);
 		str__add(s, "</td><td class=\"t\">");
-		add_html(s, c->scene);
+		str__xml(s, c->scene);
 		str__add(s, "</td><td class=\"t\">");
-		add_html(s, c->found);
+		str__xml(s, c->found);
 		str__fmt(s, "</td><td class=\"%s\">%s</td></tr>\n", c->failed ? "bad" : "good",
 			c->failed ? "failed" : "kept");
 	}
@@ -311,9 +298,9 @@ static void add_pairs(struct str *s, const char *title, const struct run_pair *p
 	str__fmt(s, "<details><summary>%s</summary><table><tbody>\n", title);
 	for (int i = 0; i < n; i++) {
 		str__add(s, "<tr><td>");
-		add_html(s, p[i].name);
+		str__xml(s, p[i].name);
 		str__add(s, "</td><td class=\"t\"><code>");
-		add_html(s, p[i].value);
+		str__xml(s, p[i].value);
 		str__add(s, "</code></td></tr>\n");
 	}
 	str__add(s, "</tbody></table></details>\n");

@@ -305,3 +305,15 @@ int parse__bytes(const char *text, u64 *out)
 	*out = (u64)value;
 	return 0;
 }
+
+void str__xml(struct str *s, const char *text)
+{
+	for (; *text; text++) {
+		unsigned char c = (unsigned char)*text;
+
+		if (c == '<' || c == '>' || c == '&' || c == '"' || c == '\'')
+			str__fmt(s, "&#%u;", c);
+		else
+			str__add_n(s, c < ' ' || c == 0x7f ? " " : text, 1);
+	}
+}

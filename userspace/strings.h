@@ -26,6 +26,9 @@ size_t utf8__sanitize(char *dst, size_t size, const char *src, size_t n);
 size_t term__escape(char *dst, size_t size, const char *src, size_t n);
 /* Appends "…" with quotes: valid JSON and valid UTF-8 whatever src holds. */
 void json__string(struct str *s, const char *src, size_t n);
+/* Text of an element, or of a quoted attribute, in XML and HTML. XML 1.0 has no way to write control characters: they
+ * become spaces. */
+void str__xml(struct str *s, const char *text);
 
 #define FMT_DIGITS 20
 /* "1234" and "0x4d2" into at least FMT_DIGITS bytes, without a NUL; return the length */
