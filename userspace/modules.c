@@ -9,13 +9,14 @@
 #include <unistd.h>
 
 #include "apart.h"
+#include "debug_server.h"
 #include "maps.h"
 #include "modules.h"
 #include "recording.h"
 
 static const Dwfl_Callbacks callbacks = {
 	.find_elf = dwfl_linux_proc_find_elf,
-	.find_debuginfo = dwfl_standard_find_debuginfo, /* asks debuginfod only if the user has set DEBUGINFOD_URLS */
+	.find_debuginfo = debug_server__find,
 };
 
 /* What to add to the file's addresses to get the game's: -ENOEXEC where no segment starts the mapping. */

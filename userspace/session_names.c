@@ -9,6 +9,7 @@
 #include "apart.h"
 #include "calls.h"
 #include "capture.h"
+#include "debug_server.h"
 #include "jit.h"
 #include "bpf_options.h"
 #include "kallsyms.h"
@@ -190,6 +191,7 @@ static void name_code(void *arg)
 	struct jit jit = {.map = &s->perf_map, .w = &s->out, .ts = ts, .nameless = s->o->no_symbols};
 	Dwfl *dwfl = modules__open(&s->images);
 	struct pe_modules pe = {};
+	char why[256];
 
 	if (!dwfl || pe_modules__open(&pe, &s->images)) {
 		dwfl_end(dwfl);
@@ -202,6 +204,8 @@ static void name_code(void *arg)
 	pe_modules__write(&s->out, &pe, ts);
 	if (!s->o->no_symbols)
 		name_addresses(s, &pe, &jit, ts);
+	if (debug_server__gave_up(why, sizeof(why)))
+		session__note(s, 0, CLASS_META, "%s", why);
 	pe_modules__close(&pe);
 	dwfl_end(dwfl);
 }
@@ -256,6 +260,7 @@ int session__name_segment(struct session *s, struct recording_writer *w, struct 
 	Dwfl *dwfl = modules__open(&s->images);
 	struct kernel_stacks k = {};
 	struct jit jit = {.map = &s->perf_map, .dwfl = dwfl, .w = w, .ts = ts, .nameless = s->o->no_symbols};
+	char why[256];
 	int err = dwfl ? pe_modules__open(&pe, &s->images) : -ENOMEM;
 
 	if (!err)
@@ -272,6 +277,8 @@ int session__name_segment(struct session *s, struct recording_writer *w, struct 
 		err = pe_modules__write(w, &pe, ts);
 	if (!err && !s->o->no_symbols)
 		err = symbolize__write(w, dwfl, &pe, &jit, ts, &named);
+	if (!err && debug_server__gave_up(why, sizeof(why)))
+		err = meta__note(w, ts, 0, CLASS_META, why);
 	pe_modules__close(&pe);
 	kernel_stacks__free(&k);
 	if (dwfl)

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "apart.h"
+#include "debug_server.h"
 #include "drain.h"
 #include "events_desc.h"
 #include "explain_verb.h"
@@ -160,16 +161,19 @@ static void add_names(void *arg)
 {
 	static const Dwfl_Callbacks callbacks = {
 		.find_elf = dwfl_build_id_find_elf,
-		.find_debuginfo = dwfl_standard_find_debuginfo,
+		.find_debuginfo = debug_server__find,
 	};
 	struct names *n = arg;
 	Dwfl *dwfl = dwfl_begin(&callbacks);
+	char why[256];
 
 	n->err = -ENOMEM;
 	if (!dwfl)
 		return;
 	n->images = report_found(dwfl);
 	n->err = symbolize__write(n->w, dwfl, NULL, NULL, clock_boot_ns(), &n->found);
+	if (debug_server__gave_up(why, sizeof(why)))
+		log_warn("%s", why);
 	dwfl_end(dwfl);
 }
 

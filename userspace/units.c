@@ -14,15 +14,22 @@ struct units {
 	u64 kept_bytes;
 };
 
-/* To be inflated again with each reopening would take longer than the memory is worth. */
-static bool is_compressed(Elf *elf)
+/* Compressed sections were inflated when the module's data was opened, which leaves their headers no longer true of the
+ * file's bytes. To be inflated again with each reopening would take longer than the memory is worth. */
+static bool is_inflated(Elf *elf, const char *image, size_t size)
 {
 	Elf_Scn *scn = NULL;
 	GElf_Shdr shdr;
 
-	while ((scn = elf_nextscn(elf, scn)))
-		if (gelf_getshdr(scn, &shdr) && shdr.sh_flags & SHF_COMPRESSED)
+	while ((scn = elf_nextscn(elf, scn))) {
+		const Elf_Data *d;
+
+		if (!gelf_getshdr(scn, &shdr) || shdr.sh_type != SHT_PROGBITS || shdr.sh_flags & SHF_ALLOC)
+			continue;
+		d = elf_getdata(scn, NULL);
+		if (d && d->d_size && ((const char *)d->d_buf < image || (const char *)d->d_buf >= image + size))
 			return true;
+	}
 	return false;
 }
 
@@ -40,10 +47,10 @@ static void open_copy(struct units *u)
 {
 	Elf *elf = dwarf_getelf(u->whole);
 	size_t size = 0;
-	char *image = elf && !is_compressed(elf) ? elf_rawfile(elf, &size) : NULL;
+	char *image = elf ? elf_rawfile(elf, &size) : NULL;
 
 	close_copy(u);
-	u->elf = image ? elf_memory(image, size) : NULL;
+	u->elf = image && !is_inflated(elf, image, size) ? elf_memory(image, size) : NULL;
 	if (!u->elf)
 		return;
 	u->dwarf = dwarf_begin_elf(u->elf, DWARF_C_READ, NULL);
