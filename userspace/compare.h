@@ -51,7 +51,7 @@ struct scene_stats {
 	const u32 *buckets; /* numbers of those in use, ascending */
 	int n_buckets;
 	struct sample base, new;
-	double threshold; /* 0.03 */
+	double threshold;
 	struct metric metrics[METRIC_COUNT];
 };
 /* Fills metrics but for worse and better. 0 or -ENOMEM. */
@@ -60,6 +60,8 @@ int scene_stats__compute(struct scene_stats *s);
 int scene_stats__decide(struct scene_stats **scenes, int n);
 
 /* ---- compare.c ---- */
+
+#define COMPARE_THRESHOLD 0.03 /* a smaller change is never worse, unless the user says otherwise */
 
 struct fingerprint_change {
 	char *key, *cause, *text;

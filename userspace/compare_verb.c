@@ -7,13 +7,11 @@
 #include "compare.h"
 #include "compare_verb.h"
 #include "log.h"
-#include "options.h"
-
-#define DEFAULT_THRESHOLD 0.03
 
 struct compare_verb {
-	const char *store, *scene, *threshold, *confirm;
-	bool json, markdown;
+	struct run_options runs;
+	const char *scene, *threshold, *confirm;
+	bool markdown;
 };
 
 #define ROW(name, type, field, value, help)                                                                            \
@@ -21,11 +19,9 @@ struct compare_verb {
 		name, 0, type, offsetof(struct compare_verb, field), value, help                                       \
 	}
 static const struct option_row rows[] = {
-	ROW("store", OPT_TEXT, store, "FILE|URI", "where the runs are: FILE.db or postgresql://…; default runs.db"),
 	ROW("scene", OPT_TEXT, scene, "NAME", "only this scene"),
 	ROW("threshold", OPT_TEXT, threshold, "PCT", "a smaller change is never worse; default 3"),
 	ROW("confirm", OPT_TEXT, confirm, "RUN", "another run of the new build: worse is only what is so in it too"),
-	ROW("json", OPT_FLAG, json, NULL, "for programs: schema 1"),
 	ROW("markdown", OPT_FLAG, markdown, NULL, "for a merge request"),
 	{},
 };
@@ -41,6 +37,7 @@ static const struct verb compare = {
 		"be "
 		"compared.",
 	.rows = rows,
+	.more = run_option_rows,
 	.examples = "  redframe compare @prev @last\n"
 		    "  redframe compare build=4710 build=4711 --markdown\n"
 		    "  redframe compare before.redframe after.redframe\n",
@@ -50,10 +47,10 @@ static int usage_error(const struct compare_verb *o, int n, double *threshold)
 {
 	char *end = NULL;
 
-	*threshold = o->threshold ? strtod(o->threshold, &end) / 100 : DEFAULT_THRESHOLD;
+	*threshold = o->threshold ? strtod(o->threshold, &end) / 100 : COMPARE_THRESHOLD;
 	if (n != 2)
 		log_err("compare: name two runs, BASE and NEW; 'redframe compare --help' shows how");
-	else if (o->json && o->markdown)
+	else if (o->runs.json && o->markdown)
 		log_err("compare: --json and --markdown exclude each other");
 	else if (o->threshold && (end == o->threshold || *end || !(*threshold >= 0) || *threshold > 10))
 		log_err("--threshold: '%s' is not a number of percent", o->threshold);
@@ -130,7 +127,7 @@ static int print(const struct compare_verb *o, const struct comparison *c)
 	struct str s = {0};
 	int measured = 0, err;
 
-	(o->json ? compare__json : o->markdown ? compare__markdown : compare__text)(&s, c);
+	(o->runs.json ? compare__json : o->markdown ? compare__markdown : compare__text)(&s, c);
 	err = s.oom ? -ENOMEM : 0;
 	if (!err && (fwrite(s.s, 1, s.len, stdout) != s.len || fflush(stdout)))
 		err = errno == EPIPE ? 0 : -errno;
@@ -147,7 +144,7 @@ static int run(const struct compare_verb *o, char **argv, const struct compare_o
 	struct comparison c = {0};
 	struct store *s = NULL;
 	const char *const names[] = {argv[0], argv[1], o->confirm};
-	int status, err = run_set__open(o->store, names, o->confirm ? 3 : 2, &s);
+	int status, err = run_set__open(o->runs.store, names, o->confirm ? 3 : 2, &s);
 
 	if (err)
 		return EXIT_USAGE;

@@ -12,17 +12,16 @@
 #include "compare.h"
 #include "history_verb.h"
 #include "log.h"
-#include "options.h"
 
 #define BAR       40
 #define LIMIT     60 /* runs shown, unless told otherwise */
 #define LIMIT_MAX 1000
-#define THRESHOLD 0.03
 
 struct history_verb {
-	const char *store, *scene, *metric;
+	struct run_options runs;
+	const char *scene, *metric;
 	u64 limit;
-	bool bisect, json;
+	bool bisect;
 };
 
 #define ROW(name, type, field, value, help)                                                                            \
@@ -30,12 +29,10 @@ struct history_verb {
 		name, 0, type, offsetof(struct history_verb, field), value, help                                       \
 	}
 static const struct option_row rows[] = {
-	ROW("store", OPT_TEXT, store, "FILE|URI", "where the runs are: FILE.db or postgresql://…; default runs.db"),
 	ROW("scene", OPT_TEXT, scene, "NAME", "only this scene; without it all scenes together"),
 	ROW("metric", OPT_TEXT, metric, "WORD", "p50_ms, p95_ms, p99_ms (default) or hitches_per_min"),
 	ROW("limit", OPT_UINT, limit, "N", "the last N runs; default 60"),
 	ROW("bisect", OPT_FLAG, bisect, NULL, "find the first run that is worse than the first of those shown"),
-	ROW("json", OPT_FLAG, json, NULL, "for programs: schema 1"),
 	{},
 };
 
@@ -47,6 +44,7 @@ static const struct verb history = {
 		"the\n"
 		"last one. With --bisect runs are compared as 'redframe compare' does, and the first bad one is named.",
 	.rows = rows,
+	.more = run_option_rows,
 	.examples = "  redframe history\n"
 		    "  redframe history --metric hitches_per_min --scene town --bisect\n",
 };
@@ -176,7 +174,7 @@ static int load(struct store *s, const struct history_verb *o, struct points *p)
 /* 1: worse than the first, 0: not, -errno; -ENODATA: cannot be told */
 static int is_worse(struct store *s, const struct history_verb *o, const struct point *first, const struct point *at)
 {
-	struct compare_options options = {.scene = o->scene, .threshold = THRESHOLD};
+	struct compare_options options = {.scene = o->scene, .threshold = COMPARE_THRESHOLD};
 	struct comparison c = {0};
 	int err, measured = 0;
 
@@ -290,7 +288,7 @@ static int run(const struct history_verb *o, struct store *s, struct points *p)
 	for (int i = 0; i < p->n; i++)
 		measured += p->p[i].value >= 0;
 	if (!err) {
-		(o->json ? print_json : print_text)(&out, o, p, first);
+		(o->runs.json ? print_json : print_text)(&out, o, p, first);
 		err = out.oom || fwrite(out.s, 1, out.len, stdout) != out.len || fflush(stdout) ? -EIO : 0;
 	}
 	str__free(&out);
@@ -316,7 +314,7 @@ int verb__history(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	p.metric = (enum history_metric)metric_of(o.metric);
-	if (store__open_read(o.store ?: STORE_DEFAULT, &s))
+	if (run_set__open(o.runs.store, NULL, 0, &s))
 		return EXIT_USAGE;
 	status = run(&o, s, &p);
 	free(p.p);

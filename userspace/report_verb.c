@@ -5,15 +5,15 @@
 #include <unistd.h>
 
 #include "log.h"
-#include "options.h"
 #include "output.h"
 #include "report_verb.h"
 #include "run_query.h"
 #include "run_report.h"
 
 struct report_verb {
-	const char *store, *html, *junit, *openmetrics;
-	bool json, force;
+	struct run_options runs;
+	const char *html, *junit, *openmetrics;
+	bool force;
 };
 
 #define ROW(name, letter, type, field, value, help)                                                                    \
@@ -21,11 +21,9 @@ struct report_verb {
 		name, letter, type, offsetof(struct report_verb, field), value, help                                   \
 	}
 static const struct option_row rows[] = {
-	ROW("store", 0, OPT_TEXT, store, "FILE|URI", "where the runs are: FILE.db or postgresql://…; default runs.db"),
 	ROW("html", 0, OPT_TEXT, html, "FILE", "one page with plot, scenes, causes and worst hitches"),
 	ROW("junit", 0, OPT_TEXT, junit, "FILE", "JUnit XML: a test case for each limit in each scene"),
 	ROW("openmetrics", 0, OPT_TEXT, openmetrics, "FILE", "OpenMetrics text, for Prometheus"),
-	ROW("json", 0, OPT_FLAG, json, NULL, "for programs, on standard output: schema 1"),
 	ROW("force", 'f', OPT_FLAG, force, NULL, "overwrite the files"),
 	{},
 };
@@ -36,6 +34,7 @@ static const struct verb report = {
 	.about = "Writes what a run measured. A run is an id (its beginning will do), a recording, @last, @prev or\n"
 		 "KEY=VALUE[,KEY=VALUE] of its metadata.",
 	.rows = rows,
+	.more = run_option_rows,
 	.examples = "  redframe report @last\n"
 		    "  redframe report build=4711 --html report.html --junit report.xml\n"
 		    "  redframe report run.redframe --html report.html\n",
@@ -79,8 +78,8 @@ static int write_all(const struct report_verb *o, struct store *s, const char *r
 		err = write_file(o, s, run, o->openmetrics, run_report__openmetrics);
 	if (err)
 		return EXIT_USAGE;
-	if (o->json || (!o->html && !o->junit && !o->openmetrics))
-		err = (o->json ? run_report__json : run_report__text)(s, run, stdout);
+	if (o->runs.json || (!o->html && !o->junit && !o->openmetrics))
+		err = (o->runs.json ? run_report__json : run_report__text)(s, run, stdout);
 	if (!err)
 		err = run_facts__load(s, run, &f);
 	if (err) {
@@ -96,7 +95,7 @@ static int run(const struct report_verb *o, const char *selector)
 {
 	struct run_set set;
 	struct store *s = NULL;
-	int status, err = run_set__open(o->store, &selector, 1, &s);
+	int status, err = run_set__open(o->runs.store, &selector, 1, &s);
 
 	if (err)
 		return EXIT_USAGE;

@@ -12,6 +12,16 @@
 /* what must be equal: an own name for the device stands for all that is known of it; for a format string */
 #define COMPARED "(m.name LIKE 'device.%%' OR m.name LIKE 'option.%%' OR m.name = 'meta.device')"
 
+#define ROW(name, type, field, value, help)                                                                            \
+	{                                                                                                              \
+		name, 0, type, offsetof(struct run_options, field), value, help                                        \
+	}
+const struct option_row run_option_rows[] = {
+	ROW("store", OPT_TEXT, store, "FILE|URI", "where the runs are: FILE.db or postgresql://…; default runs.db"),
+	ROW("json", OPT_FLAG, json, NULL, "for programs, on standard output: schema 1"),
+	{},
+};
+
 static int take_run(const char *const *cells, int n, void *arg)
 {
 	struct run_set *set = arg;
@@ -35,7 +45,7 @@ int run_set__open(const char *uri, const char *const *selectors, int n, struct s
 
 	for (int i = 0; i < n; i++)
 		files += selectors[i] && run_set__is_file(selectors[i]);
-	if (!uri && files == n)
+	if (!uri && n && files == n)
 		return store__open(":memory:", s);
 	if (uri && files && !strstr(uri, "://"))
 		return store__open(uri, s);

@@ -6,19 +6,27 @@
 #ifndef REDFRAME_RUN_SET_H
 #define REDFRAME_RUN_SET_H
 
+#include "options.h"
 #include "store.h"
 #include "store_db.h"
 #include "strings.h"
 
 #define RUN_SET_MAX 64
 
+/* What every verb that asks a store takes: first in its own options, with run_option_rows as its `more`. */
+struct run_options {
+	const char *store; /* NULL: STORE_DEFAULT */
+	bool json;
+};
+extern const struct option_row run_option_rows[];
+
 struct run_set {
 	char ids[RUN_SET_MAX][RUN_ID_SIZE]; /* the earliest first */
 	int n;
 };
 
-/* Where the selectors' runs are. Recordings alone need no store (uri NULL), and make the one that is named where it is
- * missing; else it must be there. 0 or -errno after a message. */
+/* Where the selectors' runs are (n 0: all runs). Recordings alone need no store (uri NULL), and make the one that is
+ * named where it is missing; else it must be there. 0 or -errno after a message. */
 int run_set__open(const char *uri, const char *const *selectors, int n, struct store **s);
 /* enum exit_status, after a message that says what is wrong. `than`: what @prev comes before; NULL: the last run. */
 int run_set__find(struct store *s, const char *selector, const struct run_set *than, struct run_set *out);
