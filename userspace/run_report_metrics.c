@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only
  *
  * OpenMetrics 1.0 text: https://openmetrics.io. Every sample of a family stands together, under its one TYPE line.
+ * Prometheus' older format reads the same of it.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "run_report_html.h"
@@ -60,48 +62,76 @@ static void frame_times(struct str *s, const struct run_facts *f)
 	}
 }
 
-static void by_cause(struct str *s, const struct run_facts *f)
+/* A summary's _count and _sum are counters under one name, in OpenMetrics as in the older format, where a counter's own
+ * name differs (with or without _total): so both readers understand the file. */
+static void summary(struct str *s, const struct run_facts *f, const char *name, const char *scene, const char *cause,
+	u64 count, const char *sum)
 {
-	family(s, "hitches", "counter", NULL, "Slow frames by main cause.");
-	for (int i = 0; i < f->n_causes; i++) {
-		str__add(s, "redframe_hitches_total");
-		add_labels(s, f, f->causes[i].scene);
-		str__fmt(s, ",cause=\"%s\"} %llu\n", f->causes[i].cause, (unsigned long long)f->causes[i].hitches);
-	}
-	family(s, "excess_seconds", "counter", "seconds", "Time that slow frames took over what is typical, by cause.");
-	for (int i = 0; i < f->n_causes; i++) {
-		str__add(s, "redframe_excess_seconds_total");
-		add_labels(s, f, f->causes[i].scene);
-		str__fmt(s, ",cause=\"%s\"} %.9f\n", f->causes[i].cause, (double)f->causes[i].excess_ns / 1e9);
+	for (int i = 0; i < 2; i++) {
+		str__fmt(s, "redframe_%s_%s", name, i ? "sum" : "count");
+		add_labels(s, f, scene);
+		if (cause)
+			str__fmt(s, ",cause=\"%s\"", cause);
+		if (i)
+			str__fmt(s, "} %s\n", sum);
+		else
+			str__fmt(s, "} %llu\n", (unsigned long long)count);
 	}
 }
 
-static void by_scene(struct str *s, const struct run_facts *f)
+static void by_cause(struct str *s, const struct run_facts *f)
+{
+	static const char name[] = "hitch_excess_seconds";
+	char sum[32];
+
+	family(s, name, "summary", "seconds", "Slow frames by main cause, and their time over what is typical.");
+	for (int i = 0; i < f->n_causes; i++) {
+		snprintf(sum, sizeof(sum), "%.9f", (double)f->causes[i].excess_ns / 1e9);
+		summary(s, f, name, f->causes[i].scene, f->causes[i].cause, f->causes[i].hitches, sum);
+	}
+}
+
+/* of which there are so many in all frames of a scene */
+static void by_frame(struct str *s, const struct run_facts *f)
 {
 	static const struct {
-		const char *name, *sample, *type, *unit, *help;
+		const char *name, *unit, *help;
 		size_t offset;
 	} rows[] = {
-		{"cold_read_bytes", "cold_read_bytes_total", "counter", "bytes", "Bytes that came from the disk.",
+		{"frame_cold_read_bytes", "bytes", "Frames, and bytes that came from the disk in them.",
 			offsetof(struct run_scene, cold_bytes)},
-		{"allocations", "allocations_total", "counter", NULL, "Allocation calls of the frame thread.",
+		{"frame_allocations", NULL, "Frames, and allocation calls of the frame thread in them.",
 			offsetof(struct run_scene, allocs)},
-		{"page_faults", "page_faults_total", "counter", NULL, "Page faults of the frame thread.",
+		{"frame_page_faults", NULL, "Frames, and page faults of the frame thread in them.",
 			offsetof(struct run_scene, faults)},
-		{"lost_events", "lost_events_total", "counter", NULL, "Records that could not be kept.",
+		{"frame_lost_events", NULL, "Frames, and records that could not be kept in them.",
 			offsetof(struct run_scene, lost)},
-		{"peak_resident_bytes", "peak_resident_bytes", "gauge", "bytes",
-			"Largest resident memory; 0: not measured.", offsetof(struct run_scene, peak_rss)},
 	};
+	char sum[32];
 
 	for (size_t k = 0; k < ARRAY_SIZE(rows); k++) {
-		family(s, rows[k].name, rows[k].type, rows[k].unit, rows[k].help);
+		family(s, rows[k].name, "summary", rows[k].unit, rows[k].help);
 		for (int i = 0; i < f->n_scenes; i++) {
-			str__fmt(s, "redframe_%s", rows[k].sample);
-			add_labels(s, f, f->scenes[i].name);
-			str__fmt(s, "} %llu\n",
-				(unsigned long long)*(const u64 *)((const char *)&f->scenes[i] + rows[k].offset));
+			const struct run_scene *sc = &f->scenes[i];
+
+			snprintf(sum, sizeof(sum), "%llu",
+				(unsigned long long)*(const u64 *)((const char *)sc + rows[k].offset));
+			summary(s, f, rows[k].name, sc->name, NULL, sc->frames, sum);
 		}
+	}
+}
+
+static void memory(struct str *s, const struct run_facts *f)
+{
+	static const char name[] = "peak_resident_bytes";
+
+	family(s, name, "gauge", "bytes", "Largest resident memory; a scene without: not measured.");
+	for (int i = 0; i < f->n_scenes; i++) {
+		if (!f->scenes[i].peak_rss)
+			continue;
+		str__fmt(s, "redframe_%s", name);
+		add_labels(s, f, f->scenes[i].name);
+		str__fmt(s, "} %llu\n", (unsigned long long)f->scenes[i].peak_rss);
 	}
 }
 
@@ -111,6 +141,7 @@ void run_report__make_openmetrics(struct str *s, const struct run_facts *f)
 	str__fmt(s, "redframe_measured{run=\"%s\"} %d\n", f->id, strcmp(run_facts__result(f), "not measured") != 0);
 	frame_times(s, f);
 	by_cause(s, f);
-	by_scene(s, f);
+	by_frame(s, f);
+	memory(s, f);
 	str__add(s, "# EOF\n");
 }
