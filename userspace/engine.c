@@ -85,7 +85,10 @@ static void tell_record(struct engine *e, const struct ev_hdr *rec)
 	case EV_MEMORY:
 	case EV_SCENE:
 	case EV_ALLOC:
+	case EV_ALLOC_SAMPLE:
+	case EV_FREE:
 	case EV_LOST:
+	case EV_SHED:
 		e->o.record(e->o.arg, rec);
 	}
 }

@@ -43,7 +43,8 @@ struct engine_options {
 	void (*frame)(void *arg, const struct soak_frame *f, const struct model *m);
 	void (*hitch)(void *arg, const struct finding *f);
 	void (*note)(void *arg, const char *text);
-	/* a record that is about the process, not about a frame: COST, MEMORY, SCENE, ALLOC, LOST */
+	/* a record that is about the process, not about a frame: COST, MEMORY, SCENE, ALLOC, ALLOC_SAMPLE, FREE, LOST,
+	 * SHED */
 	void (*record)(void *arg, const struct ev_hdr *rec);
 	void *arg;
 };

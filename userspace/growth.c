@@ -3,8 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alloc_sites.h"
 #include "events_desc.h"
 #include "growth.h"
+#include "intern.h"
 #include "model.h"
 #include "names.h"
 #include "strings.h"
@@ -60,33 +62,104 @@ static void on_scene(struct growth *g, const struct ev_hdr *rec)
 	g->since = rec->ts;
 }
 
-/* The least gives way: what allocates most is there in the end. */
-static void on_alloc(struct growth *g, const struct ev_alloc *e)
+static u64 weight(const struct growth *g, const struct growth_site *s)
 {
-	struct growth_site *least = &g->sites[0];
-
-	if (!e->caller)
-		return;
-	for (u32 i = 0; i < g->n_sites; i++) {
-		if (g->sites[i].caller == e->caller) {
-			g->sites[i].bytes += e->size;
-			return;
-		}
-		least = g->sites[i].bytes < least->bytes ? &g->sites[i] : least;
-	}
-	if (g->n_sites < GROWTH_SITES)
-		least = &g->sites[g->n_sites++];
-	*least = (struct growth_site){e->caller, e->size};
+	return g->matched ? s->live + s->large : s->bytes;
 }
 
-void growth__record(struct growth *g, const struct ev_hdr *rec)
+/* make: the least of its set gives way where it has none. NULL: it has none. */
+static struct growth_site *site_of(struct growth *g, u64 caller, bool make)
+{
+	struct growth_site *set = g->sites[hash64(caller) & (GROWTH_SETS - 1)], *least = set;
+
+	for (u32 i = 0; i < GROWTH_WAYS; i++) {
+		if (set[i].caller == caller)
+			return &set[i];
+		least = weight(g, &set[i]) < weight(g, least) ? &set[i] : least;
+	}
+	if (!make)
+		return NULL;
+	if (g->sample.site == least)
+		g->sample.site = NULL;
+	*least = (struct growth_site){.caller = caller};
+	return least;
+}
+
+static void on_sample(struct growth *g, const struct ev_alloc_sample *e)
+{
+	struct growth_site *s = site_of(g, e->caller, true);
+	struct block b = {e->addr, e->caller, alloc_sample__bytes(e)};
+
+	g->sample = (struct growth_sample){s, e->hdr.ts, b.bytes, e->hdr.tid};
+	s->bytes += b.bytes;
+	s->samples++;
+	if (!b.addr)
+		return;
+	g->matched = true;
+	if (blocks__add(&g->blocks, &b))
+		s->live += b.bytes;
+	else
+		g->cut = true;
+}
+
+static void on_free(struct growth *g, u64 addr)
+{
+	struct growth_site *s;
+	struct block b;
+
+	if (!blocks__take(&g->blocks, addr, &b))
+		return;
+	s = site_of(g, b.caller, false);
+	if (s)
+		s->live -= min(s->live, b.bytes);
+}
+
+static void on_alloc(struct growth *g, const struct ev_alloc *e)
+{
+	struct growth_site *s = site_of(g, e->caller, true);
+
+	if (g->sample.site == s && g->sample.ts == e->hdr.ts && g->sample.tid == e->hdr.tid) {
+		s->bytes -= g->sample.bytes;
+		s->samples--;
+		g->sample.site = NULL;
+	}
+	s->bytes += e->size;
+	s->large += e->size >= ALLOC_ALWAYS_BYTES ? e->size : 0;
+	if (e->fn == ALLOC_REALLOC)
+		on_free(g, e->addr);
+}
+
+/* a child's addresses mean nothing in the game's code */
+static bool of_game(const struct model *m, u32 tid)
+{
+	const struct thread *t = model__find_thread(m, tid);
+
+	return !t || !t->tgid || t->game;
+}
+
+void growth__record(struct growth *g, const struct model *m, const struct ev_hdr *rec)
 {
 	switch (rec->kind) {
 	case EV_SCENE:
 		on_scene(g, rec);
 		break;
 	case EV_ALLOC:
-		on_alloc(g, (const struct ev_alloc *)rec);
+		if (((const struct ev_alloc *)rec)->caller && of_game(m, rec->tid))
+			on_alloc(g, (const struct ev_alloc *)rec);
+		break;
+	case EV_ALLOC_SAMPLE:
+		if (((const struct ev_alloc_sample *)rec)->caller && of_game(m, rec->tid))
+			on_sample(g, (const struct ev_alloc_sample *)rec);
+		break;
+	case EV_FREE:
+		if (of_game(m, rec->tid))
+			on_free(g, ((const struct ev_free *)rec)->addr);
+		break;
+	case EV_LOST:
+		g->cut |= ((const struct ev_lost *)rec)->class == CLASS_ALLOC;
+		break;
+	case EV_SHED:
+		g->cut |= ((const struct ev_shed *)rec)->class == CLASS_ALLOC;
 		break;
 	case EV_MEMORY:
 		g->heap = ((const struct ev_memory *)rec)->heap;
@@ -115,35 +188,65 @@ static bool is_suspect(const struct growth_scene *s)
 	       s->last - s->first > 4 * s->fell;
 }
 
-static int by_bytes(const void *a, const void *b)
+bool growth__is_suspect(const struct growth *g)
 {
-	const struct growth_site *x = a, *y = b;
-
-	return x->bytes > y->bytes ? -1 : x->bytes < y->bytes;
+	for (u32 i = 0; i < g->n_scenes; i++)
+		if (is_suspect(&g->scenes[i]))
+			return true;
+	return false;
 }
 
-static void tell_sites(struct growth *g, const struct model *m, struct str *s)
+u32 growth__sites(const struct growth *g, struct growth_site *out, u32 max)
 {
+	u32 n = 0, at;
+
+	for (u32 i = 0; i < GROWTH_SETS * GROWTH_WAYS; i++) {
+		const struct growth_site *s = &g->sites[i / GROWTH_WAYS][i % GROWTH_WAYS];
+
+		for (at = n; at && weight(g, &out[at - 1]) < weight(g, s); at--)
+			if (at < max)
+				out[at] = out[at - 1];
+		if (!weight(g, s) || at == max)
+			continue;
+		out[at] = *s;
+		n = min(n + 1, max);
+	}
+	return n;
+}
+
+static void tell_site(const struct growth *g, const struct growth_site *site, const struct model *m, struct str *s)
+{
+	const struct mapping *map = model__mapping(m, site->caller);
+	const char *base = map && map->path[0] ? strrchr(map->path, '/') : NULL;
 	char name[256], size[32];
 
-	qsort(g->sites, g->n_sites, sizeof(*g->sites), by_bytes);
-	for (u32 i = 0; i < g->n_sites && i < SITES_TOLD; i++) {
-		const struct mapping *map = model__mapping(m, g->sites[i].caller);
-		const char *base = map && map->path[0] ? strrchr(map->path, '/') : NULL;
-		u64 offset = map ? g->sites[i].caller - map->start + map->offset : 0;
+	if (!function__name(m, site->caller, name, sizeof(name)) && map)
+		snprintf(name, sizeof(name), "%s+0x%llx", base ? base + 1 : map->path,
+			(unsigned long long)(site->caller - map->start + map->offset));
+	else if (!map)
+		snprintf(name, sizeof(name), "0x%llx", (unsigned long long)site->caller);
+	str__fmt(s, "%s %s", name, fmt__bytes(size, sizeof(size), weight(g, site)));
+	if (site->samples)
+		str__fmt(s, " (estimated from %u samples)", site->samples);
+}
 
-		if (!function__name(m, g->sites[i].caller, name, sizeof(name)) && map)
-			snprintf(name, sizeof(name), "%s+0x%llx", base ? base + 1 : map->path,
-				(unsigned long long)offset);
-		else if (!map)
-			snprintf(name, sizeof(name), "0x%llx", (unsigned long long)g->sites[i].caller);
-		str__fmt(s, "%s%s %s",
-			i ? ", " : "; what allocates most in large blocks (frees are not matched): ", name,
-			fmt__bytes(size, sizeof(size), g->sites[i].bytes));
+/* Where a function allocates at several places, each is a site. */
+static void tell_sites(const struct growth *g, const struct model *m, struct str *s)
+{
+	struct growth_site sites[SITES_TOLD];
+	u32 n = growth__sites(g, sites, SITES_TOLD);
+
+	if (n)
+		str__add(s, g->matched ? "; what holds most" : "; what allocated most (frees are not matched)");
+	if (n && g->cut)
+		str__add(s, ", as far as allocations were recorded");
+	for (u32 i = 0; i < n; i++) {
+		str__add(s, i ? ", " : ": ");
+		tell_site(g, &sites[i], m, s);
 	}
 }
 
-bool growth__suspect(struct growth *g, const struct model *m, u32 i, char *text, size_t size)
+bool growth__suspect(const struct growth *g, const struct model *m, u32 i, char *text, size_t size)
 {
 	char each[32], from[32], to[32];
 	struct str s = {};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
  *
  * One run of soak: shared by soak.c (live), soak_replay.c (a recording in place of a game), soak_told.c (what the
- * engine tells), soak_report.c and soak_end.c.
+ * engine tells), soak_leaks.c, soak_report.c and soak_end.c.
  */
 #ifndef REDFRAME_SOAK_RUN_H
 #define REDFRAME_SOAK_RUN_H
@@ -43,6 +43,8 @@ struct soak {
 int soak__begin(struct soak *k, const char *game, s64 started_ms, u64 start_ns);
 /* Said to the user, and in the store with its time. */
 void soak__note(struct soak *k, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Appends names to a segment, in a child: engine_options.name; arg is a struct soak. 0 or -errno. */
+int soak__name_segment(void *arg, struct recording_writer *w, struct stacks *stacks);
 /* Notes them; while the model of the game's life is there. */
 void soak__suspect_leaks(struct soak *k);
 /* Everything to its end: enum exit_status. */

@@ -77,7 +77,7 @@ static void on_record(void *arg, const struct ev_hdr *rec)
 	struct soak *k = arg;
 	const struct ev_memory *mem = (const struct ev_memory *)rec;
 
-	growth__record(&k->growth, rec);
+	growth__record(&k->growth, engine__model(k->engine), rec);
 	if (rec->kind == EV_MEMORY)
 		ledger__add_memory(k->ledger, rec->ts, mem->rss, mem->heap, mem->mapped, mem->mappings);
 	if (rec->kind == EV_COST)
@@ -86,19 +86,11 @@ static void on_record(void *arg, const struct ev_hdr *rec)
 		k->lost += ((const struct ev_lost *)rec)->count;
 }
 
-static int name_segment(void *arg, struct recording_writer *w, struct stacks *stacks)
+int soak__name_segment(void *arg, struct recording_writer *w, struct stacks *stacks)
 {
 	struct soak *k = arg;
 
 	return k->o->replay ? soak__copy_names(k->o->replay, w) : session__name_segment(&k->s, w, stacks);
-}
-
-void soak__suspect_leaks(struct soak *k)
-{
-	char text[600];
-
-	for (u32 i = 0; growth__suspect(&k->growth, engine__model(k->engine), i, text, sizeof(text)); i++)
-		soak__note(k, "%s", text);
 }
 
 static void begin_engine(struct soak *k)
@@ -113,7 +105,7 @@ static void begin_engine(struct soak *k)
 		.before_frames = (u32)k->o->before_frames + 1,
 		.after_frames = (u32)k->o->after_frames,
 		.patient = k->o->replay,
-		.name = name_segment,
+		.name = soak__name_segment,
 		.frame = on_frame,
 		.hitch = on_hitch,
 		.note = on_note,

@@ -333,6 +333,31 @@ static void test_a_recording_is_replayed_as_if_it_were_live(void **state)
 	end(&l);
 }
 
+/* ---- leaks ---- */
+
+static void test_a_leak_of_small_blocks_is_suspected_with_the_function_that_loses_them(void **state)
+{
+	char *game = strdup(live__target_path("leaky")), *text, *at;
+	double mib = 7 * 113 * 450 * 64 / 1048576.0, told;
+	struct live l;
+	pid_t pid;
+
+	begin(&l);
+	pid = soak(&l, "said", "--alloc-sample", "64K", "--max-overhead", "0", "--", game, "7", NULL);
+	assert_int_equal(ended(&l, pid, "said"), 0);
+	said(&l, "said", "suspected leak in scene level: memory grew by ");
+	text = live__read(&l, "said");
+	at = strstr(text, "; what allocated most (frees are not matched): leak_particles ");
+	assert_non_null(at);
+	assert_int_equal(sscanf(at, "%*[^:]: leak_particles %lf MiB (estimated", &told), 1);
+	assert_true(told > mib * 0.6 && told < mib * 1.3); /* 350 samples; the first ones come before it is attached */
+	assert_non_null(strstr(at, " samples), shuffle_cards "));
+	assert_true(ask("select count(*) from notes where note like '%scene level%leak_particles%'") == 1);
+	free(text);
+	free(game);
+	end(&l);
+}
+
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_slow_frames_are_kept_explained_and_every_frame_counts),
 	cmocka_unit_test(test_a_limit_that_is_crossed_ends_in_4),
@@ -342,6 +367,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_killed_it_leaves_what_was_kept_and_a_store_that_is_whole),
 	cmocka_unit_test(test_two_at_once_share_a_store),
 	cmocka_unit_test(test_a_recording_is_replayed_as_if_it_were_live),
+	cmocka_unit_test(test_a_leak_of_small_blocks_is_suspected_with_the_function_that_loses_them),
 };
 
 LIVE_MAIN(tests)
