@@ -12,7 +12,7 @@ static void record(struct live *l, const char *mode, const char *period)
 {
 	live__init(l);
 	live__start(l, "alloc_sites", NULL);
-	live__record(l, "--alloc", mode, "--alloc-sample", period, NULL);
+	live__record(l, "--alloc", mode, "--alloc-sample", period, "--max-overhead", "0", NULL);
 	live__run(l);
 	assert_int_equal(live__rows(l, "site"), 3);
 }
