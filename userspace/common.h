@@ -23,7 +23,10 @@ typedef int64_t s64;
 /* clang-format on */
 
 #define NSEC_PER_MSEC 1000000ULL
-#define NSEC_PER_SEC  1000000000ULL
+/* the SYMBOL of where the kernel runs the instructions under probes that it cannot emulate */
+#define UPROBES_NAME "[uprobes]"
+
+#define NSEC_PER_SEC 1000000000ULL
 
 /* exit statuses of every verb: interface.md; scripts rely on them */
 enum exit_status {

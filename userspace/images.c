@@ -63,6 +63,8 @@ int images__refresh(struct images *im, u32 tgid)
 
 		if (!strcmp(m->path, "[vdso]"))
 			im->vdso = m->start;
+		if (!strcmp(m->path, UPROBES_NAME))
+			im->uprobes = m->start;
 		if (m->ino && !known(im, &maps, m) && (m->prot & PROT_EXEC || pe_modules__copied(&maps, i, tgid)))
 			err = add(im, &maps, m, tgid);
 	}

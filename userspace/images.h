@@ -25,6 +25,7 @@ struct images {
 	int n;
 	int mappings; /* when it was last looked */
 	u64 vdso;     /* where the kernel's own code for games is mapped; 0: not seen */
+	u64 uprobes;  /* where the kernel runs the instructions under probes that it cannot emulate; 0: nowhere yet */
 	u32 beyond;   /* files that did not fit */
 };
 

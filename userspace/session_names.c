@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "apart.h"
@@ -154,6 +155,14 @@ static void write_chains(struct session *s, struct jit *jit, u64 ts)
 	kernel_stacks__free(&k);
 }
 
+/* It is no file's, and came when the first such probe was hit: nothing else in the recording tells of it. */
+static int name_uprobes(const struct images *im, struct recording_writer *w, u64 ts)
+{
+	struct ev_symbol e = {.hdr = {.ts = ts, .kind = EV_SYMBOL}, .addr = im->uprobes, .size = 4096};
+
+	return im->uprobes ? recording__append_text(w, &e, sizeof(e), UPROBES_NAME, strlen(UPROBES_NAME)) : 0;
+}
+
 static void name_addresses(struct session *s, const struct pe_modules *pe, struct jit *jit, u64 ts)
 {
 	struct symbolize_result r;
@@ -202,6 +211,7 @@ static void name_code(void *arg)
 	write_chains(s, &jit, ts);
 	modules__write(&s->out, dwfl, ts); /* its error stays in s->out */
 	pe_modules__write(&s->out, &pe, ts);
+	name_uprobes(&s->images, &s->out, ts); /* its error too */
 	if (!s->o->no_symbols)
 		name_addresses(s, &pe, &jit, ts);
 	if (debug_server__gave_up(why, sizeof(why)))
@@ -275,6 +285,8 @@ int session__name_segment(struct session *s, struct recording_writer *w, struct 
 		err = modules__write(w, dwfl, ts);
 	if (!err)
 		err = pe_modules__write(w, &pe, ts);
+	if (!err)
+		err = name_uprobes(&s->images, w, ts);
 	if (!err && !s->o->no_symbols)
 		err = symbolize__write(w, dwfl, &pe, &jit, ts, &named);
 	if (!err && debug_server__gave_up(why, sizeof(why)))

@@ -300,8 +300,11 @@ static void learn_probe(struct timeline *t, const struct ev_hdr *rec)
 bool timeline__in_probe(const struct timeline *t, const struct model *m, u64 ip)
 {
 	const struct mapping *map = t->n_probes ? model__mapping(m, ip) : NULL;
+	const struct symbol *sym = t->n_probes ? model__symbol(m, ip) : NULL;
 	u64 offset = map ? ip - map->start + map->offset : 0;
 
+	if (sym && !strcmp(sym->name, UPROBES_NAME))
+		return true;
 	for (u32 i = 0; map && i < t->n_probes; i++)
 		if (t->probes[i].ino == map->ino && offset - t->probes[i].offset <= PROBE_BYTES)
 			return true;

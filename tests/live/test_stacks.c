@@ -4,6 +4,7 @@
 
 #include "live.h"
 #include "maps.h"
+#include "names.h"
 #include "where.h"
 
 struct chain {
@@ -239,6 +240,75 @@ static void test_symbolize_adds_the_names_later(void **state)
 	live__free(&l);
 }
 
+/* The trace of it, made where the program is not to be found any more. */
+static void test_a_recording_has_all_names_where_its_program_is_gone(void **state)
+{
+	char game[128], traces[2][128], script[2048];
+	char *cp[] = {"cp", (char *)live__target_path("calls"), game, NULL}, *argv[] = {game, NULL, NULL};
+	struct live l;
+	int status;
+
+	live__init(&l);
+	argv[1] = l.dir;
+	snprintf(game, sizeof(game), "%s/calls", l.dir);
+	free(live__output(&l, &status, cp));
+	assert_int_equal(status, 0);
+	live__start_program(&l, argv);
+	assert_true(live__await(&l, "truth", "ready\n", l.target));
+	live__record(&l, "--frame", "none", "--events", "syscall,fault,file,lock", NULL);
+	live__run(&l);
+	for (int i = 0; i < 2; i++)
+		snprintf(traces[i], sizeof(traces[i]), "%s/%d.pftrace", l.dir, i);
+	snprintf(script, sizeof(script),
+		"%1$s export %2$s -o %3$s && rm %4$s && mount -t tmpfs none '%5$s/live/targets' && "
+		"! ls %4$s '%5$s/live/targets/calls' && %1$s export %2$s -o %6$s && cmp %3$s %6$s",
+		live__program(), l.recording, traces[0], game, LIVE_BUILD, traces[1]);
+	free(live__output(&l, &status, (char *[]){"unshare", "-m", "sh", "-c", script, NULL}));
+	assert_int_equal(status, 0);
+	for (size_t i = 0; i < live__rows(&l, "chain"); i++)
+		same_chain(&l, i, "calls");
+	assert_true(
+		live__query(&l, traces[1],
+			"select count(*) from stack_profile_frame f join stack_profile_symbol s using "
+			"(symbol_set_id) where f.name = 'plain_b' and source_file like '%calls.c' and line_number > "
+			"0") > 0);
+	live__free(&l);
+}
+
+/* Samples in the kernel's code for games, and in the page where it runs what a probe cannot emulate. */
+static void test_the_kernels_own_code_in_the_game_has_a_name(void **state)
+{
+	u32 vdso = 0, uprobes = 0;
+	const struct live_event *e;
+	char frame[PATH_MAX], name[128];
+	struct live l;
+
+	live__init(&l);
+	live__start(&l, "stepped", NULL);
+	snprintf(frame, sizeof(frame), "uprobe:%s:stepped", live__target_path("stepped"));
+	live__record(&l, "--frame", frame, "--events", "sched,sample", NULL);
+	live__run(&l);
+	live__each(&l, at, e, EV_SAMPLE)
+	{
+		const struct ev_sample *s = (const struct ev_sample *)e->hdr;
+		u64 code = code__at(l.model, s->ip, e->hdr->ts);
+
+		if (s->ip >= (u64)live__num(&l, "vdso", 0, 0) && s->ip < (u64)live__num(&l, "vdso", 0, 1)) {
+			vdso++;
+			assert_true(code__name(l.model, code, name, sizeof(name)));
+			assert_string_equal(name, "__vdso_clock_gettime");
+		}
+		if (s->ip >= (u64)live__num(&l, "uprobes", 0, 0) && s->ip < (u64)live__num(&l, "uprobes", 0, 1)) {
+			uprobes++;
+			assert_true(code__name(l.model, code, name, sizeof(name)));
+			assert_string_equal(name, "[uprobes]");
+		}
+	}
+	if (vdso < 20 || uprobes < 20)
+		fail_msg("%u samples in [vdso], %u in [uprobes]", vdso, uprobes);
+	live__free(&l);
+}
+
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_optimised_code_without_frame_pointers),
 	cmocka_unit_test(test_a_stripped_program_with_a_debug_file),
@@ -247,6 +317,8 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_cxx_templates_virtual_calls_and_unwinding),
 	cmocka_unit_test(test_a_debug_file_of_another_build_is_refused),
 	cmocka_unit_test(test_symbolize_adds_the_names_later),
+	cmocka_unit_test(test_a_recording_has_all_names_where_its_program_is_gone),
+	cmocka_unit_test(test_the_kernels_own_code_in_the_game_has_a_name),
 	cmocka_unit_test(test_without_stacks_there_is_none_in_the_recording),
 };
 LIVE_MAIN(tests)

@@ -72,6 +72,12 @@ static void test_the_cost_of_a_probe_is_told_by_its_place_in_the_file(void **sta
 	assert_false(timeline__in_probe(&f.t, f.m, 0x20234));
 	assert_false(timeline__in_probe(&f.t, f.m, 0x40000));
 	fed__free(&f);
+	/* one that is not emulated runs in a page of the kernel's */
+	feed(&f, "0 0 0 info text=\"game.tgid=100\"\n0 0 0 info text=\"probe.0.at=7+4660\"\n"
+		 "0 0 0 symbol addr=0x50000 size=4096 name=\"[uprobes]\"\n");
+	assert_true(timeline__in_probe(&f.t, f.m, 0x50082));
+	assert_false(timeline__in_probe(&f.t, f.m, 0x51000));
+	fed__free(&f);
 }
 
 static void test_preempted_thread_is_runnable_at_once(void **state)
