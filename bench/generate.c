@@ -13,7 +13,9 @@
 
 #include "events_desc.h"
 #include "recording.h"
+#include "replay.h"
 #include "syscalls.h"
+#include "time_index.h"
 
 #define CPUS       4
 #define GAME       1000 /* threads GAME … GAME + CPUS - 1 */
@@ -134,7 +136,7 @@ static void act(u64 n, u64 ts, u16 cpu)
 	}
 }
 
-static int generate(u64 seconds, u64 rate)
+static void generate(u64 seconds, u64 rate)
 {
 	u64 end = START + seconds * NSEC_PER_SEC, frame = 0, next_frame = START;
 
@@ -152,7 +154,18 @@ static int generate(u64 seconds, u64 rate)
 		}
 		act(n / CPUS, ts, cpu);
 	}
-	return recording__finish(&out, true);
+}
+
+/* A time index too, where it is long enough: OUT is opened for reading and writing. */
+static int finish(const char *path)
+{
+	int err = recording__finish(&out, true), fd = err ? -1 : open(path, O_RDWR | O_CLOEXEC);
+
+	if (fd < 0)
+		return err ?: -errno;
+	err = out.bytes < INDEX_LEAST_BYTES ? 0 : replay__index(fd);
+	close(fd);
+	return err;
 }
 
 int main(int argc, char **argv)
@@ -168,7 +181,8 @@ int main(int argc, char **argv)
 	err = fd < 0 ? -errno : recording__create(&out, fd, START);
 	if (!err) {
 		put_names();
-		err = generate(seconds, rate);
+		generate(seconds, rate);
+		err = finish(argv[3]);
 	}
 	if (err)
 		fprintf(stderr, "generate: %s: %s\n", argv[3], strerror(-err));

@@ -16,6 +16,7 @@
 #include "session.h"
 #include "slices.h"
 #include "strings.h"
+#include "time_index.h"
 
 static int reopen(struct recording *r, int fd)
 {
@@ -58,9 +59,10 @@ struct pass {
 	struct explain *x;
 	struct view *view;
 	struct exporter *trace; /* NULL: none is wanted, or it could not be made */
+	struct exporter *index; /* NULL: the recording is not long enough for one, or not whole */
 };
 
-static int begin(struct pass *p, int fd, const char *trace, const struct record_options *o)
+static int begin(struct pass *p, int fd, const char *recording, const char *trace, const struct record_options *o)
 {
 	struct view_options v = {.worst = 5, .colour = isatty(STDOUT_FILENO)};
 	struct slices_options slices = {
@@ -79,6 +81,11 @@ static int begin(struct pass *p, int fd, const char *trace, const struct record_
 	p->view = view__new(&v);
 	if (trace[0] && slices__open(&p->trace, &slices) == -ENOMEM)
 		return -ENOMEM;
+	if (recording[0] && !p->r.truncated && p->r.size >= INDEX_LEAST_BYTES) {
+		p->index = time_index__writer(fd, &p->r);
+		if (!p->index)
+			return -ENOMEM;
+	}
 	return p->x && p->view ? 0 : -ENOMEM;
 }
 
@@ -86,10 +93,24 @@ static void end(struct pass *p)
 {
 	if (p->trace)
 		p->trace->ops->close(p->trace);
+	if (p->index)
+		p->index->ops->close(p->index);
 	view__free(p->view);
 	explain__free(p->x);
 	recording__close(&p->r);
 	model__free(p->m);
+}
+
+static int run(struct pass *p, struct replay *opts)
+{
+	struct exporter *e[2];
+	int n = 0;
+
+	if (p->trace)
+		e[n++] = p->trace;
+	if (p->index)
+		e[n++] = p->index;
+	return replay__run(&p->r, p->m, p->x, e, n, opts);
 }
 
 int afterwards(
@@ -97,11 +118,11 @@ int afterwards(
 {
 	struct pass p = {.r = {.fd = -1}};
 	struct replay opts = {.verdict = view__verdict};
-	int err = begin(&p, fd, trace, o);
+	int err = begin(&p, fd, recording, trace, o);
 
 	opts.arg = p.view;
 	if (!err)
-		err = replay__run(&p.r, p.m, p.x, &p.trace, !!p.trace, &opts);
+		err = run(&p, &opts);
 	if (!err && !o->quiet)
 		err = view__print(p.view, stdout, p.m, explain__report(p.x, p.m), &p.r);
 	fflush(stdout);

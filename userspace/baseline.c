@@ -10,7 +10,7 @@
 
 struct baseline_key {
 	u64 key;
-	u64 last; /* seq of the frame that had it last */
+	u64 last; /* seq of the frame that had it last for KEY_MIN_NS */
 	u64 ns[BASELINE_FRAMES];
 };
 
@@ -116,11 +116,15 @@ static u64 key_median(const struct baseline *b, u64 key)
 	return k ? median(b, k->ns, 1) : 0;
 }
 
+static bool is_old(const struct baseline *b, const struct baseline_key *k)
+{
+	return k->last + BASELINE_FRAMES <= b->seq;
+}
+
 /* Forgets keys that no frame in the ring has. */
 static int forget_keys(struct baseline *b)
 {
 	struct baseline_key **old = b->keys;
-	u32 kept = 0;
 
 	b->keys = calloc(KEY_SLOTS, sizeof(struct baseline_key *));
 	if (!b->keys) {
@@ -128,15 +132,13 @@ static int forget_keys(struct baseline *b)
 		return -ENOMEM;
 	}
 	for (u32 i = 0; i < KEY_SLOTS; i++) {
-		if (old[i] && old[i]->last + BASELINE_FRAMES > b->seq) {
+		if (old[i] && !is_old(b, old[i]))
 			*key_slot(b, old[i]->key) = old[i];
-			kept++;
-		} else {
+		else
 			free(old[i]);
-		}
 	}
 	free(old);
-	return kept;
+	return 0;
 }
 
 static u32 count_keys(const struct baseline *b)
@@ -158,26 +160,28 @@ static int add_key(struct baseline *b, u64 key, u64 ns)
 			return -ENOMEM;
 		(*k)->key = key;
 	}
-	(*k)->last = b->seq;
+	if (ns >= KEY_MIN_NS)
+		(*k)->last = b->seq;
 	(*k)->ns[b->head] += ns;
 	return 0;
 }
 
 static int add_keys(struct baseline *b, const struct tree *tree)
 {
-	u32 room = BASELINE_KEYS - min(count_keys(b), BASELINE_KEYS);
+	bool any_old = false;
+	u32 room;
 	int err = 0;
 
-	for (u32 i = 0; i < KEY_SLOTS; i++)
-		if (b->keys[i])
-			b->keys[i]->ns[b->head] = 0;
-	if (room < BASELINE_KEYS / 4) {
-		int kept = forget_keys(b);
-
-		if (kept < 0)
-			return kept;
-		room = BASELINE_KEYS - min((u32)kept, BASELINE_KEYS);
+	for (u32 i = 0; i < KEY_SLOTS; i++) {
+		if (!b->keys[i])
+			continue;
+		b->keys[i]->ns[b->head] = 0;
+		any_old |= is_old(b, b->keys[i]);
 	}
+	/* at once, so that what is typical depends on no frame from before those in the ring of the oldest in it */
+	if (any_old && forget_keys(b))
+		return -ENOMEM;
+	room = BASELINE_KEYS - min(count_keys(b), BASELINE_KEYS);
 	for (u32 i = 1; !err && i < tree->n; i++) {
 		const struct node *n = &tree->nodes[i];
 		bool known = *key_slot(b, n->key);

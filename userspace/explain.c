@@ -173,6 +173,12 @@ static u64 budget_of(const struct explain *x, const struct stream *s)
 	return x->options.from == BUDGET_OPTION ? x->options.budget_ns : baseline__auto_budget(s->baseline);
 }
 
+/* The others only say what is typical. */
+static bool is_asked_for(const struct explain *x, const struct frame *f)
+{
+	return !x->options.until || (f->end > x->options.since && f->end <= x->options.until);
+}
+
 static bool wanted(const struct explain *x, const struct verdict *v)
 {
 	return v->slow || x->options.every_frame || (x->options.has_frame && v->frame.number == x->options.frame);
@@ -276,13 +282,13 @@ static int evaluate(struct explain *x, struct model *m, const struct frame *f)
 	v->typical_ns = baseline__typical(s->baseline);
 	s->last = f->end;
 	if (f->end - f->start > ABSURD_NS)
-		return add_absurd(x);
+		return is_asked_for(x, f) ? add_absurd(x) : 0;
 	err = tree__build(&x->tree, &x->timeline, m, f->tid, f->start, f->end, wanted(x, v));
 	if (!err)
 		measure(v, &x->tree);
-	if (!err && wanted(x, v))
+	if (!err && wanted(x, v) && is_asked_for(x, f))
 		err = explain_parts(x, m, s);
-	if (!err)
+	if (!err && is_asked_for(x, f))
 		err = add_to_report(x);
 	return err ? err : baseline__push(s->baseline, &x->tree, !v->slow && !v->unsure);
 }
@@ -291,13 +297,15 @@ const struct verdict *explain__next(struct explain *x, struct model *m, bool flu
 {
 	struct frame f;
 
-	if (!is_ready(x, flush) || x->err)
-		return NULL;
-	f = x->pending[x->first].frame;
-	x->err = evaluate(x, m, &f);
-	x->first = (x->first + 1) % PENDING_MAX;
-	x->n_pending--;
-	return x->err ? NULL : &x->verdict;
+	while (is_ready(x, flush) && !x->err) {
+		f = x->pending[x->first].frame;
+		x->err = evaluate(x, m, &f);
+		x->first = (x->first + 1) % PENDING_MAX;
+		x->n_pending--;
+		if (!x->err && is_asked_for(x, &f))
+			return &x->verdict;
+	}
+	return NULL;
 }
 
 const struct report *explain__report(struct explain *x, const struct model *m)

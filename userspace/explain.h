@@ -143,6 +143,8 @@ struct explain_options {
 	bool every_frame; /* parts, stretches and a sentence for frames that are not slow too */
 	bool has_frame;   /* the same for the frames of this number only */
 	u64 frame;
+	u64 since, until; /* verdicts only of frames that end in (since, until], and the report is of these; both 0: of
+			     all */
 };
 
 struct explain;

@@ -11,13 +11,16 @@
 #include "options.h"
 #include "recording.h"
 #include "replay.h"
+#include "selection.h"
+#include "time_index.h"
 
 #define NOT_GIVEN (~0ULL)
 
 struct explain_verb {
 	u64 frame, worst;
-	bool json, formulas;
+	bool json, formulas, verbose;
 	const char *budget;
+	struct selection_options only; /* times */
 };
 
 #define ROW(name, type, field, value, help)                                                                            \
@@ -27,20 +30,25 @@ struct explain_verb {
 static const struct option_row rows[] = {
 	ROW("frame", OPT_UINT, frame, "N", "only the frame of this number, with its timeline"),
 	ROW("worst", OPT_UINT, worst, "N", "the N longest slow frames; default 10, with --json all in order of time"),
+	ROW("from", OPT_SECONDS, only.from_s, "SECONDS",
+		"only frames that end so long after the first event, or later"),
+	ROW("to", OPT_SECONDS, only.to_s, "SECONDS", "only frames that end before"),
 	ROW("budget", OPT_TEXT, budget, "MS|NNfps|auto",
 		"what a frame may take; default what was recorded with, else auto"),
 	ROW("json", OPT_FLAG, json, NULL, "for programs: schema 1"),
 	ROW("formulas", OPT_FLAG, formulas, NULL, "print how every figure is computed"),
+	ROW("verbose", OPT_FLAG, verbose, NULL, "say how much of the recording was read"),
 	{},
 };
 
 static const struct verb explain = {
 	.name = "explain",
-	.synopsis = "RECORDING [--frame N | --worst N] [--json]",
+	.synopsis = "RECORDING [--frame N | --worst N | --from S --to S] [--json]",
 	.about = "Says why frames were slow: one sentence each, and where their time went.",
 	.rows = rows,
 	.examples = "  redframe explain run.redframe\n"
 		    "  redframe explain run.redframe --frame 142\n"
+		    "  redframe explain night.redframe --from 3600 --to 3610\n"
 		    "  redframe explain run.redframe --budget 60fps --json | jq '.slow_frames[0].verdict'\n",
 };
 
@@ -73,6 +81,8 @@ static int usage_error(const struct explain_verb *o, int n)
 		log_err("explain: name one recording; 'redframe explain --help' shows how");
 	else if (o->frame != NOT_GIVEN && o->worst != NOT_GIVEN)
 		log_err("explain: --frame and --worst exclude each other");
+	else if (o->frame != NOT_GIVEN && (o->only.from_s > 0 || o->only.to_s > 0))
+		log_err("explain: --frame and --from/--to exclude each other");
 	else if (o->budget && budget__parse(o->budget, &unused))
 		log_err("--budget: '%s' is not a number of ms, NNfps or auto", o->budget);
 	else
@@ -94,6 +104,17 @@ static struct view *make_view(const struct explain_verb *o)
 	return view__new(&v);
 }
 
+/* One reading of the recording, whole or from where its index says. */
+struct reading {
+	const struct explain_verb *o;
+	struct recording *r;
+	const struct time_index *index; /* NULL: whole */
+	const struct index_begin *begin;
+	u64 since, until; /* frames that end in (since, until]; until 0: all */
+	struct view *view;
+	bool print;
+};
+
 /* 0, -errno, or an exit status where there is nothing to print. */
 static int conclude(struct view *view, const struct explain_verb *o, struct explain *x, const struct model *m,
 	const struct recording *r)
@@ -103,25 +124,31 @@ static int conclude(struct view *view, const struct explain_verb *o, struct expl
 
 	if (err)
 		return err;
-	if (!report->frames) {
-		log_err("no frames in this recording: 'redframe info' says what is in it and what could not be hooked");
-		return EXIT_NOT_MEASURED;
-	}
-	if (o->frame != NOT_GIVEN && !view__frames(view)) {
+	if (o->frame != NOT_GIVEN && report->frames && !view__frames(view)) {
 		log_err("there is no frame %llu", (unsigned long long)o->frame);
 		return EXIT_USAGE;
+	}
+	if (!report->frames) {
+		log_err(model__stats(m)->frames ? "no frame ends between --from and --to"
+						: "no frames in this recording: 'redframe info' says what is in it and "
+						  "what could not be hooked");
+		return EXIT_NOT_MEASURED;
 	}
 	return 0;
 }
 
-static int run(const struct explain_verb *o, struct recording *r)
+static int read_it(struct reading *g)
 {
+	const struct explain_verb *o = g->o;
 	struct model *m = model__new();
-	struct view *view = make_view(o);
-	struct replay replay = {.verdict = view__verdict, .arg = view};
+	struct replay replay = {.index = g->index,
+		.begin = g->begin,
+		.until = g->begin ? g->begin->until : 0,
+		.verdict = view__verdict,
+		.arg = g->view};
 	struct explain_options options;
 	struct explain *x = NULL;
-	int err = m && view ? replay__prepare(r, m) : -ENOMEM;
+	int err = !m ? -ENOMEM : g->index ? replay__prepare_from(g->r, m, g->index) : replay__prepare(g->r, m);
 
 	if (err)
 		goto cleanup;
@@ -130,14 +157,113 @@ static int run(const struct explain_verb *o, struct recording *r)
 		budget__parse(o->budget, &options);
 	options.has_frame = o->frame != NOT_GIVEN;
 	options.frame = o->frame;
+	options.since = g->since;
+	options.until = g->until;
+	if (g->until)
+		model__count_only(m, g->since, g->until);
 	x = explain__new(&options);
-	err = x ? replay__run(r, m, x, NULL, 0, &replay) : -ENOMEM;
-	if (!err)
-		err = conclude(view, o, x, m, r);
+	err = x ? replay__run(g->r, m, x, NULL, 0, &replay) : -ENOMEM;
+	if (!err && g->print)
+		err = conclude(g->view, o, x, m, g->r);
 cleanup:
 	explain__free(x);
-	view__free(view);
 	model__free(m);
+	return err;
+}
+
+/* ---- without reading all of it ---- */
+
+#define SAME_NUMBER_MAX 16 /* more frames of one number are looked for in the whole recording */
+
+static u32 frames_of(const struct time_index *ix, u64 number, const struct index_frame *found[SAME_NUMBER_MAX])
+{
+	u32 n = 0;
+
+	for (u64 i = 0; i < ix->list.n_frames && n <= SAME_NUMBER_MAX; i++) {
+		if (ix->frames[i].number != number)
+			continue;
+		if (n < SAME_NUMBER_MAX)
+			found[n] = &ix->frames[i];
+		n++;
+	}
+	return n > SAME_NUMBER_MAX ? 0 : n;
+}
+
+/* Each frame of that number by itself. False: the index does not say all of it. */
+static bool read_frame(struct reading *g, int *err)
+{
+	const struct index_frame *found[SAME_NUMBER_MAX];
+	u32 n = frames_of(g->index, g->o->frame, found);
+	struct index_begin b;
+	u32 at;
+
+	*err = 0;
+	for (at = 0; at < n && !*err && view__frames(g->view) == at; at++) {
+		time_index__find(g->index, found[at]->end, found[at]->end, found[at]->stream, &b);
+		g->begin = &b;
+		g->since = found[at]->end - 1;
+		g->until = found[at]->end;
+		*err = read_it(g);
+	}
+	g->begin = NULL;
+	return *err || (at && at == n && view__frames(g->view) == n);
+}
+
+static int whole_frame(struct reading *g)
+{
+	g->index = NULL;
+	g->since = g->until = 0;
+	g->print = true;
+	view__free(g->view);
+	g->view = make_view(g->o);
+	return g->view ? recording__rewind(g->r) ?: read_it(g) : -ENOMEM;
+}
+
+/* JSON has the figures of the whole recording. */
+static int explain_frame(struct reading *g)
+{
+	int err;
+
+	if (!g->index || g->o->json || !read_frame(g, &err))
+		return whole_frame(g);
+	return err ?: view__print(g->view, stdout, NULL, NULL, g->r);
+}
+
+static int explain_times(struct reading *g)
+{
+	struct selection s;
+	struct index_begin b;
+	int err = selection__find(&s, g->r, NULL, &g->o->only);
+
+	if (err)
+		return err == -ENOMEM ? err : EXIT_USAGE;
+	g->since = s.n ? s.v[0].from - 1 : 0;
+	g->until = s.n ? s.v[0].to : 0;
+	g->index = s.n ? g->index : NULL;
+	if (g->index) {
+		time_index__find(g->index, g->since, g->until, ~0U, &b);
+		g->begin = &b;
+	}
+	g->print = true;
+	err = read_it(g);
+	selection__free(&s);
+	return err;
+}
+
+static int run(const struct explain_verb *o, struct recording *r)
+{
+	struct time_index ix;
+	struct reading g = {.o = o, .r = r, .view = make_view(o)};
+	int err;
+
+	if (!g.view)
+		return -ENOMEM;
+	g.index = time_index__open(&ix, r) ? &ix : NULL;
+	err = o->frame != NOT_GIVEN ? explain_frame(&g) : explain_times(&g);
+	log_debug("%llu of %llu bytes were read%s", (unsigned long long)r->bytes_read, (unsigned long long)r->size,
+		g.index ? ", by the time index" : "");
+	view__free(g.view);
+	time_index__free(&ix);
 	return err;
 }
 
@@ -149,6 +275,8 @@ int verb__explain(int argc, char **argv)
 
 	if (err)
 		return err > 0 ? EXIT_OK : EXIT_USAGE;
+	if (o.verbose)
+		log_level = LOG_VERBOSE;
 	if (o.formulas) {
 		fputs(explain_formulas, stdout);
 		return EXIT_OK;

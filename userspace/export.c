@@ -13,6 +13,7 @@
 #include "replay.h"
 #include "selection.h"
 #include "slices.h"
+#include "time_index.h"
 
 #define NOT_GIVEN (~0ULL)
 
@@ -50,13 +51,14 @@ static const struct verb export = {.name = "export",
 		    "  redframe export run.redframe -o - --format json | head\n"
 		    "  redframe export night.redframe -o slow.pftrace --around-slow\n"};
 
-static int run(struct recording *r, struct exporter *e)
+/* All of it; with an index from where what is asked for begins. */
+static int run(struct recording *r, struct exporter *e, const struct time_index *ix, const struct index_begin *begin)
 {
 	struct explain_options options;
 	struct model *m = model__new();
 	struct explain *x = NULL;
-	struct replay replay = {0};
-	int err = m ? replay__prepare(r, m) : -ENOMEM;
+	struct replay replay = {.index = ix, .begin = begin, .until = begin ? begin->until : 0};
+	int err = !m ? -ENOMEM : begin ? replay__prepare_from(r, m, ix) : replay__prepare(r, m);
 
 	if (err)
 		goto cleanup;
@@ -85,19 +87,23 @@ static int conclude(const struct export_options *o, struct exporter *e, int err)
 	return EXIT_OK;
 }
 
-static int write_out(struct recording *r, const struct exporter_ops *ops, const struct export_options *o)
+static int write_out(struct recording *r, const struct time_index *ix, const struct exporter_ops *ops,
+	const struct export_options *o)
 {
+	struct index_begin begin;
 	struct selection only;
 	struct exporter *e;
-	int err = selection__find(&only, r, &o->only), status = EXIT_USAGE;
+	int err = selection__find(&only, r, ix, &o->only), status = EXIT_USAGE;
 	struct slices_options slices = {ops, o->output, o->force, o->split, only.v, only.n};
 
 	if (o->split == NOT_GIVEN)
 		slices.split_bytes = ops == &exporter_perfetto ? PERFETTO_SPLIT_BYTES : 0;
 	if (!err)
 		err = slices__open(&e, &slices);
+	if (!err && ix && only.n)
+		time_index__find(ix, only.v[0].from, only.v[only.n - 1].to, ~0U, &begin);
 	if (!err) {
-		status = conclude(o, e, run(r, e));
+		status = conclude(o, e, run(r, e, ix, ix && only.n ? &begin : NULL));
 		e->ops->close(e);
 	}
 	if (err == -ENOMEM)
@@ -111,6 +117,7 @@ int verb__export(int argc, char **argv)
 	struct export_options o = {.split = NOT_GIVEN};
 	const struct exporter_ops *ops;
 	struct recording r;
+	struct time_index ix;
 	int n, command, err;
 
 	err = options__parse(&export, argc, argv, &o, &n, &command);
@@ -135,9 +142,10 @@ int verb__export(int argc, char **argv)
 		log_err("%s: %s", argv[0], recording__strerror(err));
 		return EXIT_USAGE;
 	}
-	err = write_out(&r, ops, &o);
+	err = write_out(&r, time_index__open(&ix, &r) ? &ix : NULL, ops, &o);
 	if (r.truncated)
 		log_warn("%s was cut short: exported up to the cut", argv[0]);
 	recording__close(&r);
+	time_index__free(&ix);
 	return err;
 }

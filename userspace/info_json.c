@@ -187,6 +187,7 @@ void facts__json(struct str *s, const struct facts *f)
 		"\"malformed_records\": "
 		"%llu, "
 		"\"late_records\": %llu}}\n",
-		(unsigned long long)(f->r->size - f->r->hdr.header_bytes), (unsigned long long)f->r->cut_bytes,
-		(unsigned long long)f->r->unknown, (unsigned long long)f->r->malformed, (unsigned long long)f->late);
+		(unsigned long long)(min(f->r->size, f->r->end) - f->r->hdr.header_bytes),
+		(unsigned long long)f->r->cut_bytes, (unsigned long long)f->r->unknown,
+		(unsigned long long)f->r->malformed, (unsigned long long)f->late);
 }

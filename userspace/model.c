@@ -109,10 +109,18 @@ static int lock_name(struct model *m, const struct ev_lock_name *rec)
 	return name ? table__put(&m->locks, key__int(rec->addr), (void *)name) : -ENOMEM;
 }
 
+void model__count_only(struct model *m, u64 from, u64 to)
+{
+	m->count_from = from;
+	m->count_to = to;
+}
+
 static void count(struct model *m, const struct ev_desc *d, const struct ev_hdr *rec)
 {
 	struct model_stats *s = &m->stats;
 
+	if (!model__counts(m, rec->ts))
+		return;
 	s->kinds[rec->kind]++;
 	if (d->shape == SHAPE_META)
 		return;
@@ -181,8 +189,7 @@ static int dispatch(struct model *m, const struct ev_hdr *rec)
 	return 0;
 }
 
-/* written when a recording ends, and needed from its first record on */
-static bool of_code(u8 kind)
+bool model__is_of_code(u8 kind)
 {
 	return kind == EV_SYMBOL || kind == EV_JIT_SYMBOL || kind == EV_CALL || kind == EV_SOURCE ||
 	       kind == EV_KSTACK || kind == EV_IMAGE;
@@ -194,8 +201,8 @@ int model__foretell(struct model *m, const struct ev_hdr *rec)
 
 	if (!d || ev__bytes(rec) < d->size)
 		return 0;
-	m->symbols_foretold |= of_code(rec->kind);
-	if (rec->kind != EV_INFO && !of_code(rec->kind) && rec->kind != EV_LOCK_NAME && rec->kind != EV_PATH)
+	m->symbols_foretold |= model__is_of_code(rec->kind);
+	if (rec->kind != EV_INFO && !model__is_of_code(rec->kind) && rec->kind != EV_LOCK_NAME && rec->kind != EV_PATH)
 		return 0;
 	return dispatch(m, rec);
 }
@@ -209,7 +216,7 @@ int model__event(struct model *m, const struct ev_hdr *rec)
 	if (!d || ev__bytes(rec) < d->size)
 		return 0; /* the reader counts them */
 	count(m, d, rec);
-	if (of_code(rec->kind) && m->symbols_foretold)
+	if (model__is_of_code(rec->kind) && m->symbols_foretold)
 		return 0;
 	return dispatch(m, rec);
 }

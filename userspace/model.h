@@ -127,6 +127,7 @@ int model__forget_dead(struct model *m, u64 ts);
 typedef int (*model_tell_fn)(void *arg, const void *fixed, size_t bytes, const char *text, size_t len);
 int model__tell(const struct model *m, u64 ts, model_tell_fn fn, void *arg);
 int model__tell_path(const struct model *m, u64 ts, u32 dev, u64 ino, model_tell_fn fn, void *arg);
+int model__tell_paths(const struct model *m, u64 ts, model_tell_fn fn, void *arg);
 
 /* Feeds one record. 0 or -ENOMEM. Afterwards model__ended_frame tells whether it ended a frame. */
 int model__event(struct model *m, const struct ev_hdr *rec);
@@ -134,6 +135,8 @@ int model__event(struct model *m, const struct ev_hdr *rec);
  * wherever it stands in the file (INFO, SYMBOL, LOCK_NAME, PATH), and counts nothing. Other kinds are ignored. 0 or
  * -ENOMEM. */
 int model__foretell(struct model *m, const struct ev_hdr *rec);
+/* Records of such a kind are written when a recording ends, and needed from its first record on. */
+bool model__is_of_code(u8 kind);
 /* The frame that the record just fed ended, or NULL. Valid until the next model__event. */
 const struct frame *model__ended_frame(const struct model *m);
 /* After the last record: closes a frame that had its END but no further BEGIN. Returns the record of that END, with
@@ -147,6 +150,12 @@ u64 model__lost_in(const struct model *m, u64 start, u64 end, u64 lost_class[CLA
 u32 model__thinned_in(const struct model *m, u64 start, u64 end);
 /* every stream in order of appearance; NULL after the last */
 const struct frame_stream *model__stream(const struct model *m, u32 id);
+/* the one that a FRAME record belongs to, if it has been fed; NULL: there is none yet */
+const struct frame_stream *model__stream_of(const struct model *m, const struct ev_frame *rec);
+/* Of a model that did not see a stream from its beginning: so many of its frames ended before. */
+void model__frames_before(struct model *m, u32 id, u32 count);
+/* Only what is in (from, to] counts in model__stats; before the first model__event. */
+void model__count_only(struct model *m, u64 from, u64 to);
 
 const struct model_stats *model__stats(const struct model *m);
 u32 model__game(const struct model *m); /* tgid; 0 before it is known */

@@ -10,11 +10,6 @@
 
 #include "model_internal.h"
 
-static struct key file_key(u32 dev, u64 ino)
-{
-	return (struct key){ino, (u64)dev + 1};
-}
-
 /* "leaf\0dir\0" becomes "/dir/leaf" at the end of buf; returns its begin. buf has room for n + 4 bytes more. */
 static char *join(const char *parts, size_t n, bool cut, char *buf, size_t size)
 {
@@ -54,12 +49,12 @@ int files__path(struct model *m, const struct ev_path *rec)
 	else
 		path = join(parts, n, rec->cut, buf, sizeof(buf));
 	path = pool__intern(&m->pool, path, strlen(path));
-	return path ? table__put(&m->files, file_key(rec->dev, rec->ino), (void *)path) : -ENOMEM;
+	return path ? table__put(&m->files, file__key(rec->dev, rec->ino), (void *)path) : -ENOMEM;
 }
 
 const char *model__path(const struct model *m, u32 dev, u64 ino)
 {
-	return ino ? table__get(&m->files, file_key(dev, ino)) : NULL;
+	return ino ? table__get(&m->files, file__key(dev, ino)) : NULL;
 }
 
 int files__path_arg(struct model *m, const struct ev_hdr *rec)

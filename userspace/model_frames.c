@@ -31,20 +31,41 @@ static u64 source_of(const struct model *m, u32 site, bool *usdt)
 	return key__of(label, colon ? (size_t)(colon - label) : strlen(label)).a | 1ULL << 63;
 }
 
-/* NULL when out of memory. Beyond MAX_STREAMS, all that comes is one stream: its frames are wrong, its count is not. */
-static struct mstream *stream_of(struct model *m, const struct ev_frame *rec)
+/* Beyond MAX_STREAMS, all that comes is one stream: its frames are wrong, its count is not. */
+static struct key stream_key(const struct model *m, const struct ev_frame *rec, bool *usdt)
 {
 	const struct mthread *t = table__get(&m->threads, key__int(rec->hdr.tid));
 	u32 tgid = t ? t->t.tgid : 0;
 	struct key key;
-	struct mstream *s;
-	bool usdt;
 
-	key.a = source_of(m, rec->site, &usdt);
+	key.a = source_of(m, rec->site, usdt);
 	key.b = key__of((const char *)&rec->stream, sizeof(rec->stream)).b ^ tgid;
 	if (m->streams.n >= MAX_STREAMS && !table__get(&m->streams, key))
 		key = m->streams.entries[MAX_STREAMS - 1].key;
-	s = table__get(&m->streams, key);
+	return key;
+}
+
+const struct frame_stream *model__stream_of(const struct model *m, const struct ev_frame *rec)
+{
+	bool usdt;
+	const struct mstream *s = table__get(&m->streams, stream_key(m, rec, &usdt));
+
+	return s ? &s->s : NULL;
+}
+
+void model__frames_before(struct model *m, u32 id, u32 count)
+{
+	if (id < m->streams.n)
+		((struct mstream *)m->streams.entries[id].value)->s.count = count;
+}
+
+/* NULL when out of memory. */
+static struct mstream *stream_of(struct model *m, const struct ev_frame *rec)
+{
+	bool usdt;
+	struct key key = stream_key(m, rec, &usdt);
+	struct mstream *s = table__get(&m->streams, key);
+
 	if (s)
 		return s;
 	s = calloc(1, sizeof(*s));
@@ -169,7 +190,8 @@ int frames__lost(struct model *m, const struct ev_lost *rec)
 {
 	u32 class = rec->class < CLASS_COUNT ? rec->class : CLASS_META;
 
-	m->stats.lost[class] += rec->count;
+	if (model__counts(m, rec->hdr.ts))
+		m->stats.lost[class] += rec->count;
 	if (!m->losses)
 		m->losses = malloc(LOST_KEPT * sizeof(*m->losses));
 	if (!m->losses)

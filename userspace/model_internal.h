@@ -69,6 +69,7 @@ struct thinning {
 
 struct model {
 	struct model_stats stats;
+	u64 count_from, count_to; /* of the stats; both 0: all */
 	struct pool pool;
 	struct table threads;   /* tid → struct mthread */
 	struct table nstids;    /* of the game: its own tid → struct mthread */
@@ -116,6 +117,27 @@ struct model {
 
 	u32 path_arg_tid; /* whose path_arg belongs to the record being fed; 0: none */
 };
+
+/* keys of `files`; dev + 1, since 0 and 0 is no key */
+static inline struct key file__key(u32 dev, u64 ino)
+{
+	return (struct key){ino, (u64)dev + 1};
+}
+
+static inline u32 file__dev(struct key k)
+{
+	return (u32)(k.b - 1);
+}
+
+static inline u64 file__ino(struct key k)
+{
+	return k.a;
+}
+
+static inline bool model__counts(const struct model *m, u64 ts)
+{
+	return !m->count_to || (ts > m->count_from && ts <= m->count_to);
+}
 
 /* each 0 or -ENOMEM */
 int threads__event(struct model *m, const struct ev_hdr *rec); /* PROCESS THREAD FORK EXEC EXIT RENAME */

@@ -147,6 +147,18 @@ int model__tell_path(const struct model *m, u64 ts, u32 dev, u64 ino, model_tell
 		split(path + (e.cut ? strlen(ellipsis) : 0), parts, sizeof(parts) - sizeof(e) - 1));
 }
 
+int model__tell_paths(const struct model *m, u64 ts, model_tell_fn fn, void *arg)
+{
+	int err = 0;
+
+	for (u32 i = 0; i < m->files.n && !err; i++) {
+		struct key k = m->files.entries[i].key;
+
+		err = model__tell_path(m, ts, file__dev(k), file__ino(k), fn, arg);
+	}
+	return err;
+}
+
 static int tell_names(const struct teller *t)
 {
 	struct ev_scene scene = {HDR(EV_SCENE, t->m->game)};

@@ -29,13 +29,16 @@ static int fill(struct recording *r, size_t need)
 	r->used -= r->pos;
 	r->pos = 0;
 	while (r->used < need && !r->eof) {
-		n = read(r->fd, r->buf + r->used, r->cap - r->used);
+		n = pread(r->fd, r->buf + r->used, (size_t)min((u64)(r->cap - r->used), r->read_to - r->read_at),
+			(off_t)r->read_at);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
 			return -errno;
 		r->eof = n == 0;
 		r->used += (size_t)n;
+		r->read_at += (u64)n;
+		r->bytes_read += (u64)n;
 	}
 	return 0;
 }
@@ -62,6 +65,12 @@ static bool is_cut(const struct recording *r)
 	return (r->hdr.flags & RECORDING_INCOMPLETE) || r->size < r->hdr.bytes;
 }
 
+/* Behind the records of a complete file there may be an index of them. */
+static u64 end_of_records(const struct recording *r)
+{
+	return is_cut(r) || r->hdr.bytes < r->hdr.header_bytes ? UINT64_MAX : r->hdr.bytes;
+}
+
 static int read_header(struct recording *r)
 {
 	int err;
@@ -79,10 +88,9 @@ static int read_header(struct recording *r)
 	if (r->used < r->hdr.header_bytes)
 		return -EBADMSG;
 	err = kinds__decode(r->buf + sizeof(r->hdr), r->hdr.header_bytes - sizeof(r->hdr), r->hdr.kinds, r->kind_bytes);
-	r->pos = r->hdr.header_bytes;
-	r->offset = r->hdr.header_bytes;
+	r->end = end_of_records(r);
 	r->truncated = is_cut(r);
-	return err;
+	return err ? err : recording__rewind(r);
 }
 
 int recording__open_fd(struct recording *r, int fd)
@@ -90,7 +98,7 @@ int recording__open_fd(struct recording *r, int fd)
 	struct stat st;
 	int err;
 
-	*r = (struct recording){.fd = fd};
+	*r = (struct recording){.fd = fd, .end = UINT64_MAX, .read_to = UINT64_MAX};
 	if (fstat(fd, &st)) {
 		err = -errno;
 		goto cleanup;
@@ -117,16 +125,23 @@ int recording__open(struct recording *r, const char *path)
 	return fd < 0 ? -errno : recording__open_fd(r, fd);
 }
 
-int recording__rewind(struct recording *r)
+int recording__seek(struct recording *r, u64 from, u64 to)
 {
-	if (lseek(r->fd, r->hdr.header_bytes, SEEK_SET) < 0)
-		return -errno;
+	if (to < from || from > INT64_MAX)
+		return -EBADMSG;
 	r->used = r->pos = 0;
 	r->eof = false;
-	r->offset = r->hdr.header_bytes;
+	r->read_at = r->offset = from;
+	r->read_to = to;
+	r->newest = 0;
 	r->cut_bytes = r->unknown = r->malformed = 0;
 	r->truncated = is_cut(r);
 	return 0;
+}
+
+int recording__rewind(struct recording *r)
+{
+	return recording__seek(r, r->hdr.header_bytes, r->end);
 }
 
 /* The record as this build knows its kind: fields that its writer did not have are 0, fields that we do not know are
@@ -150,7 +165,9 @@ static const struct ev_hdr *translate(struct recording *r, const struct ev_hdr *
 static int end_at(struct recording *r, u64 left)
 {
 	if (left) {
-		r->cut_bytes = r->size > r->offset ? max(r->size - r->offset, left) : left;
+		u64 end = min(r->size, r->read_to);
+
+		r->cut_bytes = end > r->offset ? max(end - r->offset, left) : left;
 		r->truncated = true;
 	}
 	r->pos = r->used;
@@ -177,6 +194,7 @@ static int next_raw(struct recording *r, const struct ev_hdr **h)
 		return end_at(r, have);
 	r->pos += bytes;
 	r->offset += bytes;
+	r->newest = max(r->newest, (*h)->ts);
 	return 1;
 }
 

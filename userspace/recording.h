@@ -65,7 +65,10 @@ struct recording {
 	int fd;
 	struct recording_hdr hdr;
 	u64 size;            /* of the file */
+	u64 end;             /* of its records; UINT64_MAX: where the file ends */
 	u64 offset;          /* of the next unread record */
+	u64 newest;          /* the largest ts of those read; since recording__seek */
+	u64 bytes_read;      /* ever */
 	bool truncated;      /* it ended inside a record or before its clean end, or had none */
 	u64 cut_bytes;       /* trailing bytes that are no whole record */
 	u64 unknown;         /* records of kinds this build does not know: skipped */
@@ -73,6 +76,7 @@ struct recording {
 	u16 kind_bytes[256]; /* fixed part of each kind as the file's writer had it; 0: not in its list */
 	char *buf;
 	size_t used, pos, cap;
+	u64 read_at, read_to; /* of the file: what is read next, and where that ends */
 	bool eof;
 	u64 bounce[256]; /* a record of an older minor, widened with zeroes */
 };
@@ -86,6 +90,8 @@ const char *recording__strerror(int err);
 int recording__next(struct recording *r, const struct ev_hdr **rec);
 /* Back to the first record. 0 or -errno. */
 int recording__rewind(struct recording *r);
+/* To the record at `from`; those up to `to` are read. 0 or -errno. */
+int recording__seek(struct recording *r, u64 from, u64 to);
 void recording__close(struct recording *r);
 
 #endif

@@ -10,6 +10,7 @@
 #include "recording.h"
 #include "replay.h"
 #include "selection.h"
+#include "time_index.h"
 
 #define AROUND_NS (NSEC_PER_SEC / 2)
 
@@ -90,6 +91,19 @@ static void look_at(const struct verdict *v, const struct model *m, void *arg)
 		s->err = add(s->found, f->start, f->end);
 }
 
+static int find_in_index(struct search *s, const struct time_index *ix)
+{
+	int err = 0;
+
+	for (u64 i = 0; i < ix->list.n_frames && !err; i++) {
+		const struct index_frame *f = &ix->frames[i];
+
+		if (f->number >= s->first_frame && f->number <= s->last_frame)
+			err = add(s->found, f->start, f->end);
+	}
+	return err;
+}
+
 static int find_frames(struct search *s, struct recording *r)
 {
 	struct explain_options options;
@@ -137,13 +151,18 @@ static int find_times(struct search *s, struct recording *r)
 	return got ? got : recording__rewind(r);
 }
 
-int selection__find(struct selection *found, struct recording *r, const struct selection_options *o)
+int selection__find(
+	struct selection *found, struct recording *r, const struct time_index *ix, const struct selection_options *o)
 {
 	struct search s = {.found = found, .o = o};
 	int err = check(o, &s);
 
 	*found = (struct selection){0};
 	if (err)
+		return err;
+	if (o->frames && ix)
+		err = find_in_index(&s, ix);
+	if (err || found->n)
 		return err;
 	if (o->frames || o->around_slow)
 		return find_frames(&s, r);

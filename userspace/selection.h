@@ -8,6 +8,7 @@
 #include "slices.h"
 
 struct recording;
+struct time_index;
 
 struct selection_options {
 	double from_s, to_s; /* since the recording's first event; 0: not given */
@@ -20,10 +21,11 @@ struct selection {
 	u32 n, cap;
 };
 
-/* Reads the recording to find them, and leaves it rewound. 0 with n = 0 where nothing was asked for; -EINVAL after a
- * message where that is not to be understood; -ENOENT after a message where there is no such thing in the recording;
- * -errno. */
-int selection__find(struct selection *s, struct recording *r, const struct selection_options *o);
+/* Reads the recording to find them, or its index (NULL: it has none), and leaves it rewound. 0 with n = 0 where nothing
+ * was asked for; -EINVAL after a message where that is not to be understood; -ENOENT after a message where there is no
+ * such thing in the recording; -errno. */
+int selection__find(
+	struct selection *s, struct recording *r, const struct time_index *ix, const struct selection_options *o);
 void selection__free(struct selection *s);
 
 #endif

@@ -82,6 +82,8 @@ struct growth {
 	u32 cut;                 /* 1: there are more than were counted */
 };
 
+#define TASK_GONE 0xb0u /* SWITCH.prev_state: EXIT_DEAD, EXIT_ZOMBIE, TASK_DEAD of sched.h: it will not come back */
+
 /* Who had a CPU. */
 struct slot {
 	u64 start, end; /* the latest is TIME_OPEN */

@@ -8,8 +8,7 @@
 #include "kernel_wait.h"
 #include "timeline_internal.h"
 
-#define DEAD_SWEEP 256u  /* so many ended threads are looked through at once */
-#define TASK_GONE  0xb0u /* EXIT_DEAD, EXIT_ZOMBIE, TASK_DEAD of sched.h: it will not come back */
+#define DEAD_SWEEP 256u /* so many ended threads are looked through at once */
 #define WAKE_IRQ   (WAKE_HARDIRQ | WAKE_SOFTIRQ)
 
 static struct off *off_push(struct timeline *t, struct line *l, u64 out, u8 flags)

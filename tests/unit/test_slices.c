@@ -88,7 +88,7 @@ static void export(struct cut *c)
 	strcpy(c->dir, "/tmp/redframe-test-XXXXXX");
 	assert_non_null(mkdtemp(c->dir));
 	assert_int_equal(recording__open_fd(&r, record(c->reads)), 0);
-	c->found = selection__find(&only, &r, &c->only);
+	c->found = selection__find(&only, &r, NULL, &c->only);
 	if (!c->found) {
 		const struct slices_options o = {
 			.format = c->format ? c->format : &exporter_perfetto,
