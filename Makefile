@@ -203,10 +203,11 @@ $(O)/fuzz/libredframe.a: $(SRC:%.c=$(O)/fuzz/obj/%.o)
 	@$(AR) rcs $@ $^
 $(O)/fuzz/%: tests/fuzz/%.c $(TEST_LIB) $(TEST_HDR) $(O)/fuzz/libredframe.a
 	$(FUZZ_CC) -Itests -o $@ $< $(TEST_LIB) $(O)/fuzz/libredframe.a $(LIBS)
-$(O)/fuzz/fuzz_symbolize.corpus/seed: tests/fuzz/seed_symbolize.c
+SYMBOLIZE_SEEDS = $(addprefix $(O)/fuzz/fuzz_symbolize.corpus/seed-,gdwarf-3 gdwarf-4 gdwarf-5 gz gno-column-info)
+$(O)/fuzz/fuzz_symbolize.corpus/seed-%: tests/fuzz/seed_symbolize.cc
 	@mkdir -p $(@D)
-	$(CC) -O2 -g -shared -fPIC -nostdlib -o $@ $<
-fuzz: $(FUZZ:%=$(O)/fuzz/%) | $(O)/fuzz/fuzz_symbolize.corpus/seed
+	$(CXX) -O2 -g -$* -shared -fPIC -nostdlib -o $@ $<
+fuzz: $(FUZZ:%=$(O)/fuzz/%) | $(SYMBOLIZE_SEEDS)
 	@for f in $^; do mkdir -p $$f.corpus && $$f -max_total_time=$(FUZZ_SECONDS) -max_len=65536 -timeout=10 \
 		-artifact_prefix=$$f- $$f.corpus || exit 1; done
 

@@ -1,39 +1,93 @@
 /* SPDX-License-Identifier: GPL-2.0-only
  *
- * libFuzzer: any bytes as a program with debug data, whose every 16th address is asked for its symbol, its line and
- * what is inlined there. It is done apart as when recording, since libdw may crash: whatever happens, the recording is
- * whole. What a sanitizer finds in redframe's own code ends the child with a status, and so the run.
+ * libFuzzer: any bytes as a program with debug data, whose addresses are asked for their symbols, their lines and what
+ * is inlined there. libdw may crash on them: redframe does this work in a process of its own (apart.h), which is too
+ * slow here, so a crash in the library only ends the input. One in redframe's own code, or a record that is not well
+ * formed, ends the run.
  */
+#include <dlfcn.h>
 #include <elfutils/libdwfl.h>
+#include <setjmp.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <ucontext.h>
 #include <unistd.h>
 
-#include "apart.h"
+#include "demangle.h"
+#include "events_desc.h"
 #include "recording.h"
 #include "sources.h"
 #include "symbols.h"
 
 #define BIAS      0x100000000ULL
-#define ADDRESSES 1024
-
-struct input {
-	const uint8_t *data;
-	size_t size;
-	struct recording_writer w;
-	u32 lines;
-};
+#define ADDRESSES 256
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static Dwfl_Module *report(Dwfl *dwfl, const struct input *in)
+/* ---- crashes of the library ---- */
+
+static sigjmp_buf out;
+static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGABRT};
+static struct sigaction libfuzzers[ARRAY_SIZE(signals)];
+static u64 inputs, crashes;
+static Dwfl *lost[4096]; /* what those held can be reached from here: no leak */
+
+#if defined(__x86_64__)
+#define PC(context) ((void *)(context)->uc_mcontext.gregs[REG_RIP])
+#else
+#define PC(context) ((void *)(context)->uc_mcontext.pc)
+#endif
+
+static bool in_library(void *pc)
+{
+	Dl_info own, at;
+
+	return dladdr((void *)LLVMFuzzerTestOneInput, &own) && dladdr(pc, &at) && at.dli_fbase != own.dli_fbase;
+}
+
+static void on_crash(int sig, siginfo_t *info, void *context)
+{
+	if (in_library(PC((ucontext_t *)context)))
+		siglongjmp(out, sig);
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+		if (signals[i] == sig)
+			sigaction(sig, &libfuzzers[i], NULL); /* and so it comes again */
+	if (sig == SIGABRT)
+		raise(sig);
+}
+
+static void tell_crashes(void)
+{
+	fprintf(stderr, "%llu inputs, of which %llu crashed libdw\n", (unsigned long long)inputs,
+		(unsigned long long)crashes);
+}
+
+static void take_signals(void)
+{
+	struct sigaction sa = {.sa_sigaction = on_crash, .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK};
+
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+		sigaction(signals[i], &sa, &libfuzzers[i]);
+	atexit(tell_crashes);
+}
+
+/* ---- the program ---- */
+
+static int no_debug_file(Dwfl_Module *mod, void **user, const char *name, Dwarf_Addr base, const char *file,
+	const char *link, GElf_Word crc, char **found)
+{
+	return -1;
+}
+
+static Dwfl_Module *report(Dwfl *dwfl, const uint8_t *data, size_t size)
 {
 	int fd = memfd_create("program", MFD_CLOEXEC);
 	Dwfl_Module *mod;
 
-	if (fd < 0 || write(fd, in->data, in->size) != (ssize_t)in->size)
+	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
 		abort();
 	dwfl_report_begin(dwfl);
 	mod = dwfl_report_elf(dwfl, "program", "program", fd, BIAS, true);
@@ -43,65 +97,61 @@ static Dwfl_Module *report(Dwfl *dwfl, const struct input *in)
 	return mod;
 }
 
-static void ask(void *arg)
+static int check_record(void *arg, const struct ev_hdr *h)
 {
-	static const Dwfl_Callbacks callbacks = {
-		.find_elf = dwfl_build_id_find_elf, .find_debuginfo = dwfl_standard_find_debuginfo};
+	const struct ev_desc *d = ev__desc(h->kind);
+
+	if (!d || ev__bytes(h) < d->size || ev__bytes(h) > EV_MAX_BYTES)
+		abort();
+	return 0;
+}
+
+static void ask(Dwfl *dwfl, Dwfl_Module *mod)
+{
 	static struct symbol_hit hits[ADDRESSES];
 	static u64 addrs[ADDRESSES];
-	struct input *in = arg;
-	Dwfl *dwfl = dwfl_begin(&callbacks);
+	struct recording_writer w;
 	Dwarf_Addr start, end;
-	Dwfl_Module *mod;
-	u32 n = 0;
+	u64 step;
+	u32 n = 0, lines;
 
-	signal(SIGSEGV, SIG_DFL); /* libdw's; libFuzzer would make a status of them */
-	signal(SIGBUS, SIG_DFL);
-	signal(SIGFPE, SIG_DFL);
-	mod = dwfl ? report(dwfl, in) : NULL;
-	if (!mod)
-		return;
 	dwfl_module_info(mod, NULL, &start, &end, NULL, NULL, NULL, NULL);
-	for (u64 addr = start; addr < end && n < ADDRESSES; addr += 16)
+	step = max((end - start) / ADDRESSES, 1ULL);
+	for (u64 addr = start; addr < end && addr >= start && n < ADDRESSES; addr += step)
 		addrs[n++] = addr;
 	if (symbols__find(mod, addrs, n, hits))
 		abort();
-	for (u32 i = 0; i < n; i++)
-		if (hits[i].name && (hits[i].start > addrs[i] || hits[i].end <= addrs[i]))
+	for (u32 i = 0; i < n; i++) {
+		if (!hits[i].name)
+			continue;
+		if (hits[i].start > addrs[i] || hits[i].end <= addrs[i])
 			abort();
-	sources__write(&in->w, dwfl, 1, addrs, n, &in->lines);
-	dwfl_end(dwfl);
-}
-
-static void must_be_whole(int fd)
-{
-	const struct ev_hdr *h;
-	struct recording r;
-
-	lseek(fd, 0, SEEK_SET);
-	if (recording__open_fd(&r, fd))
-		abort();
-	while (recording__next(&r, &h) > 0)
-		;
-	if (r.truncated || r.malformed || r.unknown || r.cut_bytes)
-		abort();
-	recording__close(&r);
+		free(demangle(hits[i].name));
+	}
+	recording__to(&w, check_record, NULL);
+	sources__write(&w, dwfl, 1, addrs, n, &lines);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct input in = {.data = data, .size = size};
-	int fd = memfd_create("recording", MFD_CLOEXEC), read_fd = dup(fd);
-	struct apart a = {.work = ask, .arg = &in, .result = &in.lines, .result_bytes = sizeof(in.lines), .seconds = 5};
+	static const Dwfl_Callbacks callbacks = {.find_elf = dwfl_build_id_find_elf, .find_debuginfo = no_debug_file};
+	Dwfl *volatile dwfl;
+	Dwfl_Module *mod;
 
-	if (recording__create(&in.w, fd, 0))
-		abort();
-	if (!apart__run(&a, &in.w))
-		ask(&in); /* where libFuzzer sees what it reaches */
-	else if (strstr(a.how, "status") || strstr(a.how, "Aborted"))
-		abort();
-	if (recording__finish(&in.w, true))
-		abort();
-	must_be_whole(read_fd);
+	if (!inputs++)
+		take_signals();
+	dwfl = dwfl_begin(&callbacks);
+	if (!dwfl)
+		return 0;
+	if (sigsetjmp(out, 1)) {
+		if (crashes < ARRAY_SIZE(lost))
+			lost[crashes] = dwfl;
+		crashes++;
+		return 0;
+	}
+	mod = report(dwfl, data, size);
+	if (mod)
+		ask(dwfl, mod);
+	dwfl_end(dwfl);
 	return 0;
 }

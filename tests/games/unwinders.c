@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "capture.h"
+#include "jit.h"
 #include "log.h"
 #include "maps.h"
 #include "modules.h"
@@ -184,7 +185,8 @@ static int compare_all(struct session *s, u64 results[RESULTS])
 	u64 ours[UNWIND_CALLS_MAX], ref[UNWIND_CALLS_MAX];
 	struct unwinder *u = NULL;
 	bool truncated, ended;
-	int err = e && dwfl && as && arg ? unwinder__new(&u, dwfl) : -1, n, m, at;
+	struct jit jit = {.dwfl = dwfl};
+	int err = e && dwfl && as && arg ? unwinder__new(&u, dwfl, &jit) : -1, n, m, at;
 
 	if (!err)
 		err = stacks__rewind(&s->stacks);
