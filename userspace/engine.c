@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,6 +44,7 @@ static void take_verdict(struct engine *e, const struct verdict *v)
 	f.failed = limits__crossed(&e->o.fail, &f.did);
 	e->stats.frames++;
 	e->stats.slow += v->slow;
+	e->stats.forgotten += v->forgotten;
 	e->stats.last_frame = max(e->stats.last_frame, v->frame.end);
 	if (e->o.frame)
 		e->o.frame(e->o.arg, &f, e->live);
@@ -142,7 +144,7 @@ static int take_merged(struct engine *e, bool flush)
 
 static int begin_stream(struct engine *e)
 {
-	e->merge = merge__new(MERGE_WINDOW_NS, MERGE_MAX_BYTES);
+	e->merge = merge__new(MERGE_WINDOW_NS, ENGINE_MERGE_BYTES);
 	e->live = model__new();
 	e->explain = explain__new(&e->o.explain);
 	e->spending = (struct spending){};
@@ -179,13 +181,19 @@ static void free_stream(struct engine *e)
 
 /* ---- in and out ---- */
 
+/* The threshold that moves by itself leaves buffers which grew in a burst to the heap for ever. */
+#define MMAP_BYTES (128 << 10)
+
 struct engine *engine__new(const struct engine_options *o)
 {
-	struct engine *e = calloc(1, sizeof(*e));
+	struct engine *e;
 
+	mallopt(M_MMAP_THRESHOLD, MMAP_BYTES);
+	e = calloc(1, sizeof(*e));
 	if (!e)
 		return NULL;
 	e->o = *o;
+	e->o.explain.timeline_bytes = ENGINE_TIMELINE_BYTES;
 	if (keeper__init(&e->keeper, &e->o) || begin_stream(e)) {
 		engine__free(e);
 		return NULL;
@@ -268,6 +276,7 @@ const struct engine_stats *engine__stats(struct engine *e)
 	e->stats.not_kept = k->not_kept;
 	e->stats.not_named = k->not_named;
 	e->stats.segments = k->segments;
+	e->stats.cut = k->cut;
 	memcpy(e->stats.shed, e->shedding.total, sizeof(e->stats.shed));
 	return &e->stats;
 }

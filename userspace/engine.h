@@ -18,8 +18,13 @@
 #define ENGINE_LAST_NS       (2 * NSEC_PER_SEC) /* kept of a game that ends by a crash, at the least */
 #define ENGINE_SEGMENT_BYTES (256u << 20)
 #define ENGINE_MAX_BYTES     (1536u << 20)
-#define ENGINE_HISTORY_BYTES (16u << 20)
-#define ENGINE_STACK_BYTES   (4u << 20)
+
+/* What is held at the most: of the 128 MiB that soak may take, the ring (16 MiB, counted twice since it is mapped
+ * twice) and the program's own files take 40. */
+#define ENGINE_MERGE_BYTES    (16u << 20)
+#define ENGINE_TIMELINE_BYTES (24u << 20)
+#define ENGINE_HISTORY_BYTES  (16u << 20)
+#define ENGINE_STACK_BYTES    (4u << 20)
 
 /* A frame, explained as far as that is possible without names. */
 struct soak_frame {
@@ -56,7 +61,9 @@ struct engine_stats {
 	u64 not_kept, not_named; /* of the kept: no room on the disk; without explanation */
 	u64 suspends, suspended_ns;
 	u64 shed[CLASS_COUNT]; /* records let go for lack of time */
-	u64 late;
+	u64 late;              /* came so late that something younger had gone on already */
+	u64 forgotten;         /* frames so long that memory had no room for their beginning */
+	u64 cut;               /* kept segments that begin later than asked for, for lack of room */
 	u32 segments;
 	u64 first, last; /* ts of the first and last record that is no META */
 	u64 last_frame;  /* end of the last frame */

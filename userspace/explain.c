@@ -55,6 +55,8 @@ struct explain *explain__new(const struct explain_options *o)
 		return NULL;
 	x->options = *o;
 	timeline__init(&x->timeline);
+	if (o->timeline_bytes)
+		x->timeline.limit = o->timeline_bytes;
 	return x;
 }
 

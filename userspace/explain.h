@@ -145,6 +145,7 @@ struct explain_options {
 	u64 frame;
 	u64 since, until; /* verdicts only of frames that end in (since, until], and the report is of these; both 0: of
 			     all */
+	size_t timeline_bytes; /* for what threads did lately; 0: TIMELINE_LIMIT */
 };
 
 struct explain;

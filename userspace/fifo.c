@@ -9,18 +9,18 @@
 
 static int resize(struct fifo *f, u32 cap, size_t *bytes)
 {
-	char *buf = malloc((size_t)cap * f->size);
+	char *buf;
 
+	if (f->n) /* to the front, so that realloc need not hold it twice */
+		memmove(f->buf, fifo__at(f, 0), (size_t)f->n * f->size);
+	f->first = 0;
+	buf = realloc(f->buf, (size_t)cap * f->size);
 	if (!buf)
 		return -1;
-	if (f->n)
-		memcpy(buf, fifo__at(f, 0), (size_t)f->n * f->size);
-	free(f->buf);
 	*bytes += (size_t)cap * f->size;
 	*bytes -= (size_t)f->cap * f->size;
 	f->buf = buf;
 	f->cap = cap;
-	f->first = 0;
 	return 0;
 }
 

@@ -50,10 +50,14 @@ static int drop_oldest(struct history *h)
 
 static int make_room(struct history *h, size_t bytes)
 {
+	const struct ev_hdr *rec;
 	int err = 0;
 
-	while (!err && h->tail + bytes - h->head > h->size)
+	while (!err && h->tail + bytes - h->head > h->size) {
+		rec = record_at(h, &h->head);
+		h->cut = rec ? rec->ts : h->cut;
 		err = drop_oldest(h);
+	}
 	return err;
 }
 

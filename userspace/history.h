@@ -12,6 +12,7 @@ struct history {
 	char *ring;
 	size_t size;
 	u64 head, tail; /* bytes ever taken out and put in */
+	u64 cut;        /* ts of the last record that left for lack of room; 0: none did */
 	/* takes each record as it leaves: 0 or -errno */
 	int (*leave)(void *arg, const struct ev_hdr *rec);
 	void *arg;

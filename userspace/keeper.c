@@ -98,6 +98,7 @@ static int begin_segment(struct keeper *k, u64 from)
 
 	if (!kept__make_room(&k->files, ROOM_BYTES, 0))
 		return -EDQUOT;
+	k->cut += k->history.cut >= from;
 	if (oldest <= k->now)
 		from = max(from, oldest);
 	/* what is known is stamped with the oldest moment: what was defined since comes after it */

@@ -42,6 +42,7 @@ struct keeper {
 	u32 segments;
 	u64 kept;                /* frames */
 	u64 not_kept, not_named; /* of them: no room on the disk; without explanation */
+	u64 cut;                 /* segments that begin later than asked for: memory was short */
 };
 
 /* o stays where it is. 0 or -ENOMEM. */

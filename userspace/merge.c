@@ -39,6 +39,12 @@ struct merge {
 	bool any_out;
 };
 
+/* what a record takes here */
+static size_t held(const struct ev_hdr *rec)
+{
+	return rec->words * 8u + sizeof(struct item);
+}
+
 static bool before(const struct item *a, const struct item *b)
 {
 	return a->ts != b->ts ? a->ts < b->ts : a->order < b->order;
@@ -110,7 +116,7 @@ static void release(struct merge *m)
 	if (!m->out)
 		return;
 	b = block_of(m->out);
-	m->held_bytes -= m->out->words * 8u;
+	m->held_bytes -= held(m->out);
 	m->out = NULL;
 	if (--b->live)
 		return;
@@ -135,7 +141,7 @@ static const struct ev_hdr *store(struct merge *m, const struct ev_hdr *rec)
 	memcpy(at, rec, bytes);
 	b->used += (u32)bytes;
 	b->live++;
-	m->held_bytes += bytes;
+	m->held_bytes += held(rec);
 	return (const struct ev_hdr *)at;
 }
 

@@ -10,7 +10,7 @@
 
 /* longer than anything that keeps the recorder from the ring: letting go of a uprobe takes a tenth of a second */
 #define MERGE_WINDOW_NS (500 * NSEC_PER_MSEC)
-#define MERGE_MAX_BYTES (16u << 20) /* held back at most; beyond that the oldest goes out early */
+#define MERGE_MAX_BYTES (24u << 20) /* held back at most, with what that takes; beyond it the oldest goes out early */
 
 struct merge;
 

@@ -78,15 +78,18 @@ static void add_counters(struct soak *k)
 		u64 value;
 	} counters[] = {
 		{"records", s->records},
+		{"late", s->late},
 		{"lost", k->lost},
 		{"marks", k->marks},
 		{"frames", s->frames},
 		{"frames.suspended", k->suspended},
+		{"frames.cut", s->forgotten},
 		{"kept", s->kept},
 		{"kept.files", kept->n_files},
 		{"kept.bytes", kept->bytes},
 		{"kept.dropped", kept->dropped},
 		{"kept.dropped_bytes", kept->dropped_bytes},
+		{"kept.cut", s->cut},
 		{"kept.no_room", s->not_kept},
 		{"kept.not_named", s->not_named},
 		{"games.crashed", k->crashes},
@@ -123,6 +126,9 @@ static void sum_up(struct soak *k)
 	if (s->not_kept || s->not_named)
 		log_warn("of the slow frames %llu could not be kept, and %llu recordings stay without names",
 			(unsigned long long)s->not_kept, (unsigned long long)s->not_named);
+	if (s->forgotten || s->cut)
+		log_warn("memory was short: the beginning of %llu frames was given up, and %llu recordings begin later",
+			(unsigned long long)s->forgotten, (unsigned long long)s->cut);
 	if (k->lost)
 		log_warn("%llu of %llu events were lost", (unsigned long long)k->lost, (unsigned long long)all);
 	if (k->watched_ns)

@@ -1,217 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* soak's engine, fed with streams that are made up while it runs. */
-#include <dirent.h>
+/* soak's engine: what it keeps, counts and survives. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "engine.h"
-#include "events_desc.h"
-#include "explain_fixture.h"
+#include "engine_fixture.h"
 #include "history.h"
 #include "log.h"
 #include "shedding.h"
-#include "syscalls.h"
-
-#define GAME  1000
-#define OTHER 2000
-#define MS    NSEC_PER_MSEC
-#define PACE  (NSEC_PER_SEC / 60)
-#define START (1000 * NSEC_PER_SEC)
-
-/* ---- a game ---- */
-
-struct game {
-	struct engine *e;
-	struct recording_writer *whole; /* gets the same; NULL */
-	u64 ts, frame;
-	u32 busy; /* records of other threads a frame */
-};
-
-static void put(struct game *g, const void *rec)
-{
-	const struct ev_hdr *h = rec;
-
-	assert_int_equal(engine__record(g->e, h), 0);
-	if (g->whole)
-		assert_int_equal(recording__append(g->whole, h, h->words * 8u), 0);
-}
-
-#define PUT(g, KIND, name, ts_, tid_, ...)                                                                             \
-	put(g, &(struct ev_##name){                                                                                    \
-		       .hdr = {.ts = (ts_), .tid = (tid_), .kind = EV_##KIND, .words = sizeof(struct ev_##name) / 8},  \
-		       __VA_ARGS__})
-
-static void put_text(struct game *g, const void *fixed, size_t bytes, const char *text, size_t len)
-{
-	u64 rec[EV_MAX_BYTES / 8] = {0};
-	struct ev_hdr *h = (struct ev_hdr *)rec;
-
-	memcpy(rec, fixed, bytes);
-	memcpy((char *)rec + bytes, text, len);
-	h->words = (u8)((bytes + len + 8) / 8);
-	put(g, rec);
-}
-
-#define PUT_TEXT(g, KIND, name, tid_, text, len, ...)                                                                  \
-	put_text(g, &(struct ev_##name){.hdr = {.ts = (g)->ts, .tid = (tid_), .kind = EV_##KIND}, __VA_ARGS__},        \
-		sizeof(struct ev_##name), text, len)
-
-static void info(struct game *g, const char *text)
-{
-	PUT_TEXT(g, INFO, info, 0, text, strlen(text));
-}
-
-static void scene(struct game *g, const char *name)
-{
-	PUT_TEXT(g, SCENE, scene, GAME, name, strlen(name));
-}
-
-static void begin_game(struct game *g)
-{
-	static const char path[] = "big.pak\0data";
-
-	info(g, "game.tgid=1000");
-	info(g, "game.name=made-up");
-	info(g, "kernel.release=6.1.0");
-	info(g, "probe.0=usdt:redframe:frame");
-	PUT_TEXT(g, PROCESS, process, GAME, "made-up", 8, .nspid = GAME);
-	PUT_TEXT(g, THREAD, thread, GAME, "MainThread", 10, .tgid = GAME, .nstid = GAME);
-	PUT_TEXT(g, THREAD, thread, GAME + 1, "RenderThread", 12, .tgid = GAME, .nstid = GAME + 1);
-	PUT_TEXT(g, THREAD, thread, OTHER, "compiler", 8, .tgid = OTHER, .nstid = OTHER);
-	PUT_TEXT(g, PATH, path, GAME, path, sizeof(path), .ino = 7, .dev = 8 << 20 | 1, .mode = 0x81a4);
-	PUT(g, SWITCH, switch, g->ts, 0, .next_tid = GAME, .flags = SWITCH_NEXT_GAME);
-	PUT(g, FRAME, frame, g->ts, GAME, .number = g->frame++, .mark = FRAME_MARK);
-}
-
-/* A frame of so long, of which the main thread reads from the disk for read_ns. */
-static void frame(struct game *g, u64 dur, u64 read_ns)
-{
-	u64 start = g->ts, end = start + dur;
-
-	for (u32 i = 0; i < g->busy; i++)
-		PUT(g, FAULT, fault, start + MS + i * 1000, GAME + 1, .dur = 500, .addr = 0x600000 + i * 4096);
-	if (read_ns) {
-		PUT(g, SWITCH, switch, start + 3 * MS, GAME, .next_tid = 0, .prev_state = 2, .sys = SYS_ID_read,
-			.flags = SWITCH_GAME);
-		PUT(g, WAKING, waking, start + 3 * MS + read_ns - 1000, GAME, .waker = 0, .flags = WAKE_HARDIRQ);
-		PUT(g, SWITCH, switch, start + 3 * MS + read_ns - 500, 0, .next_tid = GAME, .flags = SWITCH_NEXT_GAME);
-		PUT(g, FILE_READ, file_read, start + 3 * MS + read_ns, GAME, .dur = read_ns, .offset = 0,
-			.cold = 1 << 20, .ino = 7, .dev = 8 << 20 | 1, .ret = 1 << 20, .fd = 3, .mode = 0x81a4,
-			.sys = SYS_ID_read);
-	}
-	PUT(g, ALLOC_SUM, alloc_sum, end - 2000, GAME, .bytes = 4096, .calls = 16, .since = start);
-	PUT(g, FRAME, frame, end, GAME, .number = g->frame++, .mark = FRAME_MARK);
-	g->ts = end;
-}
-
-static void frames(struct game *g, u32 n)
-{
-	while (n--)
-		frame(g, PACE, 0);
-}
-
-static void hitch(struct game *g, u64 ms)
-{
-	frame(g, PACE + ms * MS, ms * MS);
-}
-
-/* ---- who listens ---- */
-
-struct told {
-	char dir[64];
-	u64 frames, slow, suspended, failed, lost;
-	struct finding hitches[64];
-	u32 n_hitches;
-	char note[256];
-};
-
-static void on_frame(void *arg, const struct soak_frame *f, const struct model *m)
-{
-	struct told *t = arg;
-
-	t->frames++;
-	t->slow += f->v->slow;
-	t->suspended += f->suspended;
-	t->failed += f->failed != 0;
-	t->lost += f->v->unsure;
-}
-
-static void on_hitch(void *arg, const struct finding *f)
-{
-	struct told *t = arg;
-
-	if (t->n_hitches < ARRAY_SIZE(t->hitches))
-		t->hitches[t->n_hitches] = *f;
-	t->n_hitches++;
-}
-
-static void on_note(void *arg, const char *text)
-{
-	snprintf(((struct told *)arg)->note, 256, "%s", text);
-}
-
-static struct engine_options options(struct told *t)
-{
-	*t = (struct told){.dir = "/tmp/redframe-engine.XXXXXX"};
-	assert_non_null(mkdtemp(t->dir));
-	return (struct engine_options){.dir = t->dir,
-		.segment_bytes = ENGINE_SEGMENT_BYTES,
-		.max_bytes = ENGINE_MAX_BYTES,
-		.before_ns = ENGINE_BEFORE_NS,
-		.before_frames = ENGINE_BEFORE_FRAMES,
-		.after_frames = ENGINE_AFTER_FRAMES,
-		.patient = true,
-		.frame = on_frame,
-		.hitch = on_hitch,
-		.note = on_note,
-		.arg = t};
-}
-
-static struct game begin(const struct engine_options *o)
-{
-	struct game g = {.e = engine__new(o), .ts = START};
-
-	assert_non_null(g.e);
-	begin_game(&g);
-	return g;
-}
-
-static void end(struct game *g)
-{
-	assert_int_equal(engine__finish(g->e), 0);
-}
-
-static u32 files_in(const char *dir, bool remove)
-{
-	DIR *d = opendir(dir);
-	struct dirent *f;
-	char path[512];
-	u32 n = 0;
-
-	assert_non_null(d);
-	while ((f = readdir(d))) {
-		if (f->d_name[0] == '.')
-			continue;
-		n++;
-		snprintf(path, sizeof(path), "%s/%s", dir, f->d_name);
-		if (remove)
-			unlink(path);
-	}
-	closedir(d);
-	return n;
-}
-
-static void clean(struct told *t, struct game *g)
-{
-	engine__free(g->e);
-	files_in(t->dir, true);
-	rmdir(t->dir);
-}
 
 /* ---- explaining a segment again ---- */
 
@@ -522,75 +321,6 @@ static void test_what_is_shed_is_told_as_lost_and_no_frame_is(void **state)
 	clean(&t, &g);
 }
 
-/* ---- memory ---- */
-
-static u64 resident(void)
-{
-	unsigned long pages = 0;
-	FILE *f = fopen("/proc/self/statm", "r");
-
-	assert_non_null(f);
-	assert_int_equal(fscanf(f, "%*u %lu", &pages), 1);
-	fclose(f);
-	return pages * 4096;
-}
-
-/* threads and processes come and go, as over days */
-static void come_and_go(struct game *g, u32 n)
-{
-	for (u32 i = 0; i < n; i++) {
-		u32 tid = 3000 + (u32)(g->frame * 7 + i) % 4000000;
-
-		PUT(g, FORK, fork, g->ts + 1000 + i * 10, tid, .tgid = tid, .parent = OTHER, .comm = "cc1");
-		PUT(g, EXIT, exit, g->ts + 1005 + i * 10, tid, .tgid = tid);
-	}
-}
-
-static u64 hours(void)
-{
-	const char *text = getenv("REDFRAME_HOURS");
-
-	return text && *text ? strtoull(text, NULL, 10) : 1;
-}
-
-/* REDFRAME_HOURS=72 for days: docs/soak.md has the figures */
-static void test_memory_stays_flat_over_hours(void **state)
-{
-	u64 quarter = hours() * 60 * 60 * 60 / 4, rss[4], records;
-	struct told t;
-	struct engine_options o = options(&t);
-	struct game g;
-
-	o.max_bytes = 16 << 20;
-	g = begin(&o);
-	g.busy = 2;
-	for (u32 q = 0; q < 4; q++) {
-		for (u64 i = 0; i < quarter; i++) {
-			if (i % 60 == 0)
-				come_and_go(&g, 5);
-			if (i % (60 * 60 * 5) == 60 * 60)
-				hitch(&g, 30 + i / 60 % 40);
-			else
-				frame(&g, PACE, 0);
-			if (i % 60 == 0)
-				engine__tend(g.e);
-		}
-		rss[q] = resident();
-	}
-	end(&g);
-	records = engine__stats(g.e)->records;
-	print_message("%llu h, %llu records: resident %llu, %llu, %llu, %llu KiB\n", (unsigned long long)hours(),
-		(unsigned long long)records, (unsigned long long)rss[0] >> 10, (unsigned long long)rss[1] >> 10,
-		(unsigned long long)rss[2] >> 10, (unsigned long long)rss[3] >> 10);
-	assert_int_equal(t.frames, 4 * quarter);
-	assert_int_equal(t.n_hitches, t.slow);
-#ifndef __SANITIZE_ADDRESS__ /* which keeps what was freed */
-	assert_true(rss[3] < rss[1] + (2 << 20));
-	assert_true(rss[3] < 128 << 20);
-#endif
-	clean(&t, &g);
-}
-
 /* ---- the history ---- */
 
 struct left {
@@ -665,7 +395,6 @@ int main(void)
 		cmocka_unit_test(test_a_game_that_crashes_leaves_its_last_seconds_and_the_next_one_counts_on),
 		cmocka_unit_test(test_a_frame_in_which_the_machine_slept_is_none_of_the_games_hitches),
 		cmocka_unit_test(test_what_is_shed_is_told_as_lost_and_no_frame_is),
-		cmocka_unit_test(test_memory_stays_flat_over_hours),
 		cmocka_unit_test(test_history_gives_every_record_out_once_in_order),
 		cmocka_unit_test(test_limits_are_read_as_documented),
 	};
