@@ -18,6 +18,7 @@ static __always_inline s64 resident(struct task_struct *task)
 {
 	struct mm_struct___before_6_2 *old = (void *)task->mm;
 	struct mm_struct *mm = task->mm;
+	long pages[4] = {};
 
 	if (!mm)
 		return 0;
@@ -25,7 +26,9 @@ static __always_inline s64 resident(struct task_struct *task)
 	 * CAP_SYS_ADMIN */
 	if (bpf_core_field_exists(mm->rss_stat[0].count))
 		return mm->rss_stat[0].count + mm->rss_stat[1].count + mm->rss_stat[3].count;
-	return old->rss_stat.count[0].counter + old->rss_stat.count[1].counter + old->rss_stat.count[3].counter;
+	/* v6.1: the verifier does not look through the typedef of their elements */
+	bpf_probe_read_kernel(pages, sizeof(pages), &old->rss_stat);
+	return pages[0] + pages[1] + pages[3];
 }
 
 static __always_inline int begin(unsigned long addr, struct pt_regs *regs, unsigned long error, u64 flags)

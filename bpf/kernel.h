@@ -112,9 +112,7 @@ struct mm_struct {
 
 /* v6.2 f1a7941243c1: rss_stat became per-CPU counters */
 struct mm_rss_stat {
-	struct {
-		long counter;
-	} count[4];
+	long count[4]; /* atomic_long_t */
 };
 struct mm_struct___before_6_2 {
 	struct mm_rss_stat rss_stat;
