@@ -218,13 +218,13 @@ void live__start(struct live *l, const char *name, ...)
 
 void live__record(struct live *l, ...)
 {
-	char pid[16],
-		*argv[MAX_ARGS] = {(char *)live__program(), "record", "-p", pid, "-o", l->recording, "--no-trace"};
+	char pid[16], *argv[MAX_ARGS] = {(char *)live__program(), "record", "-p", pid, "-o", l->recording, "--no-trace",
+			      "--max-overhead", "0"};
 	va_list ap;
 
 	snprintf(pid, sizeof(pid), "%d", l->target);
 	va_start(ap, l);
-	take_args(argv, 7, ap);
+	take_args(argv, 9, ap);
 	va_end(ap);
 	l->redframe = live__spawn(l, "said", argv);
 	if (!live__await(l, "said", "redframe: recording ", l->redframe))

@@ -71,7 +71,8 @@ void live__init(struct live *l);
 void live__start(struct live *l, const char *name, ...) __attribute__((sentinel));
 /* any other program, which is not waited for */
 void live__start_program(struct live *l, char *const argv[]);
-/* `redframe record -p TARGET -o l->recording --no-trace …`; returns when it records */
+/* `redframe record -p TARGET -o l->recording --no-trace --max-overhead 0 …`; returns when it records. Where counts must
+ * be exact, nothing may be left out because this machine is slow. */
 void live__record(struct live *l, ...) __attribute__((sentinel));
 /* the same, with all arguments given here; returns its pid at once. Its words go to dir/NAME */
 pid_t live__spawn(struct live *l, const char *name, char *const argv[]);

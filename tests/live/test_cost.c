@@ -63,7 +63,7 @@ static void test_a_storm_of_allocations_is_left_out_and_frames_say_so(void **sta
 
 	live__init(&l);
 	live__start(&l, "storm", NULL);
-	live__record(&l, "--frame", "auto", NULL);
+	live__record(&l, "--frame", "auto", "--max-overhead", "3", NULL);
 	live__run(&l);
 	out = shed(&l, true, "allocator calls");
 	assert_non_null(out);
@@ -88,7 +88,7 @@ static void test_without_a_bound_nothing_is_left_out(void **state)
 
 	live__init(&l);
 	live__start(&l, "storm", NULL);
-	live__record(&l, "--frame", "auto", "--max-overhead", "0", NULL);
+	live__record(&l, "--frame", "auto", NULL);
 	live__run(&l);
 	assert_int_equal(live__count(&l, EV_SHED), 0);
 	live__free(&l);
