@@ -71,4 +71,4 @@ test-games: $(O)/redframe $(O)/live/targets/count_calls $(O)/games/unwinders
 # the unwinder beside another one
 $(O)/games/unwinders: tests/games/unwinders.c $(O)/libredframe.a
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -o $@ $< $(O)/libredframe.a -lunwind-ptrace -lunwind-generic -lunwind $(LIBS)
+	$(CC) $(ALL_CFLAGS) -o $@ $< $(O)/libredframe.a $(LIBS)
