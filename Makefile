@@ -66,7 +66,7 @@ $(SKEL): $(O)/redframe.bpf.o
 	$Q$(BPFTOOL) gen skeleton $< name redframe_bpf > $@
 
 # what --alloc preload loads into the game
-$(O)/libredframe-alloc.so: preload/preload.c preload/area.h bpf/events.h bpf/events.def
+$(O)/libredframe-alloc.so: preload/preload.c preload/area.h bpf/events.h bpf/events.def bpf/exponential.h
 	@echo "  LD    $@"
 	$Q$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -O2 -g -fPIC -shared -fvisibility=hidden -fexceptions -iquote bpf -o $@ $<
 

@@ -4,6 +4,7 @@
 #include "syscalls.bpf.h"
 #include "probe.bpf.h"
 #include "alloc.bpf.h"
+#include "exponential.h"
 #include "heap.bpf.h"
 
 extern struct alloc_calls alloc_calls[LOST_CPUS];
@@ -116,24 +117,6 @@ static __always_inline int tell_free(struct task_struct *task, const struct prob
 	return 0;
 }
 
-/* -ln(u) of a random u in (0, 1], in 1/65536: log2 by the leading bit, and a cubic for what follows it, right to
- * 0.001. */
-static __always_inline u64 draw(void)
-{
-	u32 r = bpf_get_prandom_u32() | 1, lead = 0, top = r;
-	s64 f, log2;
-
-	for (u32 bits = 16; bits; bits /= 2) {
-		if (top >> bits) {
-			top >>= bits;
-			lead += bits;
-		}
-	}
-	f = ((u64)r << (32 - lead) & ~0U) >> 16;
-	log2 = f * (93248 + (f * (-38147 + (f * 10435 >> 16)) >> 16)) >> 16;
-	return ((32ULL - lead) * 65536 - log2) * 45426 >> 16; /* ln 2 */
-}
-
 /* By bytes, a Poisson process on what each thread allocates: the gaps are exponential, and drawn anew behind a block
  * that was hit, so whether one is depends on its size alone. */
 static __always_inline bool is_sampled(struct thread_state *st, u64 size)
@@ -143,13 +126,14 @@ static __always_inline bool is_sampled(struct thread_state *st, u64 size)
 	if (!opt.alloc_sample_bytes || !size || size >= opt.stack_alloc_bytes)
 		return false;
 	if (!st->alloc_gap)
-		st->alloc_gap = (opt.alloc_sample_bytes * draw() >> 16) + 1;
+		st->alloc_gap = (opt.alloc_sample_bytes * exponential(bpf_get_prandom_u32()) >> 16) + 1;
 	hit = size >= st->alloc_gap;
 	st->alloc_gap = hit ? 0 : st->alloc_gap - size;
 	return hit;
 }
 
-static __always_inline void tell_sample(struct task_struct *task, const struct probe_desc *p, u64 size, u64 sp, u64 ts)
+static __always_inline void tell_sample(
+	struct task_struct *task, const struct probe_desc *p, u32 fn, u64 size, u64 caller, u64 ts)
 {
 	struct ev_alloc_sample *e;
 
@@ -163,11 +147,21 @@ static __always_inline void tell_sample(struct task_struct *task, const struct p
 		HDR(ALLOC_SAMPLE, alloc_sample, ts, task->pid),
 		.size = size,
 		.period = opt.alloc_sample_bytes,
-		.caller = caller_of(p, sp),
-		.fn = p->sub,
+		.caller = caller,
+		.fn = fn,
 		.site = p->site,
 	};
 	submit(e);
+}
+
+/* The interposer in the game has taken a sample: it has counted the call itself. */
+static __always_inline int marked(struct pt_regs *ctx, struct task_struct *task, const struct probe_desc *p)
+{
+	if (!thread_state(task))
+		return lost(CLASS_ALLOC);
+	tell_sample(
+		task, p, probe_arg(ctx, &p->args[1]), probe_arg(ctx, &p->args[0]), probe_arg(ctx, &p->args[2]), now());
+	return 0;
 }
 
 SEC("?uprobe")
@@ -183,6 +177,8 @@ int alloc__call(struct pt_regs *ctx)
 
 	if (!p)
 		return 0;
+	if (p->what == PROBE_SAMPLED)
+		return marked(ctx, task, p);
 	calls = &alloc_calls[bpf_get_smp_processor_id() & (LOST_CPUS - 1)];
 	calls->n++;
 	calls->stepped += p->stepped;
@@ -209,7 +205,7 @@ int alloc__call(struct pt_regs *ctx)
 		return 0;
 	ts = now();
 	if (!is_free && is_sampled(st, size))
-		tell_sample(task, p, size, sp, ts);
+		tell_sample(task, p, p->sub, size, caller_of(p, sp), ts);
 	if (is_free ? opt.alloc_min : size < opt.alloc_min)
 		return sum(task, st, size, is_free, ts);
 	if (is_free)

@@ -12,6 +12,7 @@ enum probe_what {
 	PROBE_LOCK_NAME, /* args: address, string */
 	PROBE_MESSAGE,   /* args: string */
 	PROBE_ALLOC,     /* args: size, count (calloc) or alignment, old block or the block freed; sub: enum alloc_fn */
+	PROBE_SAMPLED,   /* the interposer samples an allocation; args: size, enum alloc_fn, who called */
 };
 
 /* PROBE_FRAME.sub: a mark, where Wayland request args[0] of object args[1] commits a surface */

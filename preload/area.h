@@ -9,10 +9,11 @@
 
 #include <stdint.h>
 
-#define PRELOAD_MAGIC   0x316c6c6f63616672ULL /* a layout that is not this one has another */
-#define PRELOAD_FD_ENV  "REDFRAME_ALLOC_FD"   /* the area's descriptor, inherited over exec */
-#define PRELOAD_SLOTS   1024u                 /* threads that can be recorded at once */
-#define PRELOAD_RECORDS 65536u                /* of a ring: 1 MiB; a power of two */
+#define PRELOAD_MAGIC   0x326c6c6f63616672ULL   /* a layout that is not this one has another */
+#define PRELOAD_FD_ENV  "REDFRAME_ALLOC_FD"     /* the area's descriptor, inherited over exec */
+#define PRELOAD_SAMPLE  "redframe_alloc_sample" /* the function that a sampled call goes through: a probe is on it */
+#define PRELOAD_SLOTS   1024u                   /* threads that can be recorded at once */
+#define PRELOAD_RECORDS 65536u                  /* of a ring: 1 MiB; a power of two */
 
 /* One call. Times are the low 40 bits of the CPU's counter: a record is read within seconds of its making. */
 struct preload_record {
@@ -44,10 +45,11 @@ struct preload_area {
 	uint64_t magic;
 	uint32_t recording; /* redframe reads: else calls cost one look at this */
 	uint32_t slots;
-	uint32_t loaded;    /* processes that have the interposer */
-	uint32_t high;      /* no slot from here on was ever taken */
-	uint64_t unslotted; /* calls of threads that found no slot */
-	uint64_t zero[508];
+	uint32_t loaded;       /* processes that have the interposer */
+	uint32_t high;         /* no slot from here on was ever taken */
+	uint64_t unslotted;    /* calls of threads that found no slot */
+	uint64_t sample_bytes; /* from sample to sample, on average; 0: none is taken */
+	uint64_t zero[507];
 	struct preload_slot slot[PRELOAD_SLOTS];
 };
 

@@ -20,6 +20,7 @@
 
 #include "area.h"
 #include "events.h"
+#include "exponential.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define CALLER ((uint64_t)(uintptr_t)__builtin_return_address(0))
@@ -107,6 +108,49 @@ static void record(enum alloc_fn fn, uint64_t size, uint64_t block, uint64_t cal
 	writing = false;
 }
 
+/* ---- samples: with the calls that led to them, which only the kernel side can copy in time ---- */
+
+/* Bytes until the next one; 0: not drawn yet. As the kernel side does it for probes. */
+static __thread uint64_t gap __attribute__((tls_model("initial-exec")));
+static __thread uint32_t seed __attribute__((tls_model("initial-exec")));
+
+void redframe_alloc_sample(uint64_t size, uint64_t fn, uint64_t caller);
+/* The probe's place: a one-byte instruction that the kernel emulates, in a function of its own. */
+EXPORT __attribute__((noinline, noclone)) void redframe_alloc_sample(uint64_t size, uint64_t fn, uint64_t caller)
+{
+	__asm__ volatile("nop" : : "r"(size), "r"(fn), "r"(caller) : "memory");
+}
+
+static uint32_t any_number(void)
+{
+	if (!seed)
+		seed = (uint32_t)(preload__ticks() ^ (uintptr_t)&seed) | 1;
+	seed ^= seed << 13;
+	seed ^= seed >> 17;
+	seed ^= seed << 5;
+	return seed;
+}
+
+static __attribute__((cold, noinline)) void sample(enum alloc_fn fn, uint64_t size, uint64_t caller)
+{
+	uint64_t period = area->sample_bytes;
+
+	if (!period || period > 1u << 30) {
+		gap = UINT64_MAX;
+		return;
+	}
+	if (size >= ALLOC_ALWAYS_BYTES)
+		return; /* these are each in the recording, and never sampled */
+	if (!gap)
+		gap = (period * exponential(any_number()) >> 16) + 1;
+	if (size < gap) {
+		gap -= size;
+		return;
+	}
+	gap = 0;
+	redframe_alloc_sample(size, fn, caller);
+}
+
 /* Functions of an allocator call each other: only the game's call is recorded. */
 static inline bool enter(enum alloc_fn fn, uint64_t size, uint64_t block, uint64_t caller)
 {
@@ -115,6 +159,12 @@ static inline bool enter(enum alloc_fn fn, uint64_t size, uint64_t block, uint64
 	if (inside++ && !writing)
 		return true;
 	record(fn, size, block, caller);
+	if (__builtin_constant_p(size)) /* it frees */
+		return true;
+	if (size < gap && size < ALLOC_ALWAYS_BYTES)
+		gap -= size;
+	else
+		sample(fn, size, caller);
 	return true;
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Which of the allocator's functions get a probe, and functions that the user names (--alloc-fn). */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../preload/area.h"
 #include "allocators.h"
 #include "ifunc.h"
 #include "stepped.h"
@@ -44,6 +46,27 @@ int sites__alloc(struct site_list *l, u32 pid, bool with_free, char *why, size_t
 		return err;
 	}
 	return take_rare(l, &found, pid, why, why_size);
+}
+
+int sites__sampled(struct site_list *l, const char *library)
+{
+	static const char *const symbol = PRELOAD_SAMPLE;
+	const struct use use = {.what = PROBE_SAMPLED, .args = {0, 1, 2}};
+	struct function f = {.lib = "libredframe-alloc.so"};
+	struct objects o;
+	bool stepped;
+	int fd = open(library, O_RDONLY | O_CLOEXEC), err = fd < 0 ? -errno : objects__from_file(&o, library, fd);
+
+	if (err)
+		return err;
+	f.obj = &o.v[0];
+	err = object__open(&o, f.obj);
+	if (!err)
+		err = elf_file__find(&f.obj->elf, &symbol, 1, false, &f.sym) > 0 ? 0 : -ENOENT;
+	if (!err)
+		err = sites__add_function(l, &o, &f, &use, true, &stepped);
+	objects__free(&o);
+	return err;
 }
 
 /* ---- --alloc-fn SYMBOL[:size=ARG] ---- */

@@ -60,6 +60,8 @@ int sites__alloc(struct site_list *l, u32 pid, bool with_free, char *why, size_t
  */
 bool sites__in_place(const struct site_list *l, const struct site *s, const struct maps *maps, u32 pid);
 
+/* The function of the interposer that a sampled call goes through: before any process maps the library. */
+int sites__sampled(struct site_list *l, const char *library);
 /* SPEC of --alloc-fn: "SYMBOL" or "SYMBOL:size=ARG", a function of any mapped file whose ARG-th argument (from 0; 0
  * where it is not said) is a size in bytes. */
 int sites__alloc_fn(struct site_list *l, u32 pid, const char *spec, char *why, size_t why_size);

@@ -160,7 +160,7 @@ static void tell_failed(struct capture *c, const struct batch *b, const struct s
 	if (f->n > 1)
 		snprintf(more, sizeof(more), " and %u more like it", f->n - 1);
 	if (f->n)
-		capture__note(c, b->what == PROBE_ALLOC ? CLASS_ALLOC : CLASS_FRAME, "probe %s%s: not attached: %s",
+		capture__note(c, b->what >= PROBE_ALLOC ? CLASS_ALLOC : CLASS_FRAME, "probe %s%s: not attached: %s",
 			l->sites[b->cookies[f->first]].label, more, errstr(f->err));
 }
 
@@ -189,7 +189,7 @@ static int attach_file(struct capture *c, const struct site_list *l, int first, 
 	snprintf(b->path, sizeof(b->path), "/proc/self/fd/%d", l->files[file].fd);
 	b->what = what;
 	b->n = 0;
-	b->program = capture__find_program(c, what == PROBE_ALLOC ? "alloc__call" : "frame__mark");
+	b->program = capture__find_program(c, what >= PROBE_ALLOC ? "alloc__call" : "frame__mark");
 	for (int i = first; i < l->n; i++)
 		if (l->sites[i].file == file && l->sites[i].desc.what == what)
 			err = add_to_batch(c, b, &l->sites[i], i) ?: err;
@@ -217,7 +217,7 @@ static int attach_sites(struct capture *c, const struct site_list *l, int first,
 
 int capture__attach_sites(struct capture *c, const struct site_list *l, int first)
 {
-	return attach_sites(c, l, first, PROBE_FRAME, PROBE_ALLOC);
+	return attach_sites(c, l, first, PROBE_FRAME, PROBE_SAMPLED);
 }
 
 int capture__attach_sites_again(struct capture *c, const struct site_list *l, u8 what)

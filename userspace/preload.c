@@ -112,6 +112,11 @@ int preload__open(struct preload *p)
 	return err;
 }
 
+void preload__sample(struct preload *p, u64 bytes)
+{
+	__atomic_store_n(&p->area->sample_bytes, bytes, __ATOMIC_RELAXED);
+}
+
 void preload__enter(const struct preload *p)
 {
 	const char *others = getenv("LD_PRELOAD");

@@ -28,6 +28,8 @@ struct preload {
 /* Makes the memory and finds the library, beside the program or in its ../lib/redframe. 0, or -errno after a message.
  */
 int preload__open(struct preload *p);
+/* From now on calls are sampled, one in so many bytes: there is a probe that takes them. */
+void preload__sample(struct preload *p, u64 bytes);
 /* In the child, before exec: the environment by which the library is loaded and finds the memory. */
 void preload__enter(const struct preload *p);
 /* Everything that is in the rings now, into the recording, then what was lost. 0 or -errno of the recording. */

@@ -110,6 +110,7 @@ int session__retarget(struct session *s, u32 tgid)
 	s->target = t;
 	s->only_game = !s->o->children;
 	capture__game(s->capture, tgid, s->only_game);
+	capture__attach_sites_again(s->capture, &s->sites, PROBE_SAMPLED); /* it has the library, too */
 	startup__tasks(&s->out, session__stamp(s), tgid);
 	introduce(s);
 	scout__stop(s->scout);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../preload/area.h"
 #include "capture.h"
 #include "heap.h"
 #include "log.h"
@@ -36,6 +37,21 @@ static void find_allocators(struct session *s)
 	}
 }
 
+/* The library of --alloc preload is known before the game maps it. */
+static void find_samples(struct session *s)
+{
+	int n = 0;
+
+	if (s->preload.fd < 0 || !s->o->alloc_sample)
+		return;
+	n = sites__sampled(&s->sites, s->preload.library);
+	if (n > 0)
+		preload__sample(&s->preload, s->o->alloc_sample);
+	else
+		session__note(s, 1, CLASS_ALLOC, "allocations have no call chains: %s in %s: %s", PRELOAD_SAMPLE,
+			s->preload.library, errstr(n ?: -ENOENT));
+}
+
 void session__find_sites(struct session *s)
 {
 	const struct record_options *o = s->o;
@@ -43,8 +59,10 @@ void session__find_sites(struct session *s)
 	char why[1024] = "";
 	int n;
 
-	if (before_exec)
-		return; /* it maps nothing of the game yet: the scout finds the sites */
+	if (before_exec) { /* it maps nothing of the game yet: the scout finds the sites */
+		find_samples(s);
+		return;
+	}
 	n = sites__frame(&s->sites, s->target.tgid, o->frame, s->source, sizeof(s->source), why, sizeof(why));
 	s->have_frames = n > 0;
 	if (n <= 0 && strcmp(o->frame, "none"))
@@ -289,7 +307,7 @@ void session__tell_uncovered(struct session *s)
 	for (int i = 0; i < s->sites.n; i++)
 		if (s->sites.sites[i].desc.what == PROBE_ALLOC && !s->sites.sites[i].gone)
 			return;
-	if (o->command && o->on[CLASS_ALLOC] && o->alloc != ALLOC_OFF)
+	if (o->command && allocs_by_probes(o))
 		session__note(
 			s, 1, CLASS_ALLOC, "allocations not covered: no allocator was found in %s", s->target.name);
 }

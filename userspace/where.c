@@ -24,6 +24,8 @@ static bool is_system(const struct mapping *map)
 	static const char *const dirs[] = {"/usr/lib", "/lib", "/usr/local/lib", "[v", "/app/lib", "/nix/store"};
 	const char *path = map && map->path ? map->path : "";
 
+	if (begins(path__base(path), "libredframe-alloc.so"))
+		return true;
 	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
 		if (begins(path, dirs[i]))
 			return strstr(path, ".so") || path[0] == '[';
@@ -33,7 +35,8 @@ static bool is_system(const struct mapping *map)
 /* What every wait goes through: its function says no more than the system call does. */
 static bool is_runtime(const struct mapping *map)
 {
-	static const char *const names[] = {"libc.so", "libc-2.", "libpthread", "ld-", "libstdc++", "[v"};
+	static const char *const names[] = {
+		"libc.so", "libc-2.", "libpthread", "ld-", "libstdc++", "libredframe-", "[v"};
 	const char *name = map && map->path ? path__base(map->path) : "";
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)

@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* --alloc preload: every call of the allocator once, by a library in the game; and nothing that harms the game. */
 #include <errno.h>
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "alloc_sites.h"
 #include "live.h"
+#include "where.h"
 
 #define CLOCK_NS 1000 /* the times come from another clock than the window: right to some 100 ns */
+
+#define PERIOD "16384" /* from sample to sample */
 
 /* Under /bin/sh, which gives it its word to begin at once and its truth a file, and becomes it. */
 static void record(struct live *l, const char *target, const char *environment, const char *alloc)
 {
 	char script[512], path[256],
 		*argv[] = {(char *)live__program(), "record", "-o", l->recording, "--no-trace", "--frame", "none",
-			"--alloc", (char *)alloc, "--", "/bin/sh", "-c", script, NULL};
+			"--alloc-sample", PERIOD, "--alloc", (char *)alloc, "--", "/bin/sh", "-c", script, NULL};
 
 	live__init(l);
 	snprintf(path, sizeof(path), "%s", live__target_path(target));
@@ -132,6 +137,56 @@ static void test_short_threads_signals_and_a_fork_lose_nothing_and_add_nothing(v
 	live__free(&l);
 }
 
+/* Of n samples the sum is right to 1 in sqrt(n); five times that comes once in two million runs. */
+static void right_bytes(const struct live *l, size_t row, const struct alloc_site *s, u32 n)
+{
+	double want = (double)live__num(l, "site", row, 1);
+	char name[64];
+	u32 k = 0;
+
+	live__word(l, "site", row, 0, name, sizeof(name));
+	while (k < n && strcmp(s[k].where, name))
+		k++;
+	if (k == n)
+		fail_msg("nothing was recorded of %s", name);
+	assert_true(s[k].samples > 100);
+	assert_true(fabs((double)s[k].bytes - want) / want < 5 / sqrt((double)s[k].samples));
+}
+
+static void test_samples_have_call_chains_and_stand_for_what_each_function_allocated(void **state)
+{
+	const struct live_event *e;
+	struct alloc_sites a = {};
+	const struct alloc_site *s;
+	size_t chains = 0;
+	struct live l;
+	u32 n;
+
+	/* the shell becomes it, and what it maps is looked at each second; faster than its ring is emptied, which is no
+	 * matter to samples */
+	record(&l, "alloc_sites", "LINGER=1", "preload");
+	for (size_t i = 0; i < l.n; i++)
+		if (l.ev[i].hdr->kind == EV_ALLOC_SAMPLE || l.ev[i].hdr->kind == EV_ALLOC)
+			assert_int_equal(alloc_sites__event(&a, l.model, l.ev[i].hdr), 0);
+	s = alloc_sites__list(&a, &n);
+	assert_int_equal(live__rows(&l, "site"), 3);
+	right_bytes(&l, 0, s, n);
+	right_bytes(&l, 1, s, n);
+	live__each(&l, at, e, EV_STACK)
+	{
+		const struct ev_stack *k = (const void *)e->hdr;
+		char where[256];
+
+		if (k->reason != STACK_ALLOC || !k->chain)
+			continue;
+		chains += where__function(l.model, k->chain, where, sizeof(where)) &&
+			  (!strcmp(where, "parse_names") || !strcmp(where, "load_chunks"));
+	}
+	assert_true(chains > 50); /* they come by the thousand here, and a thread has a budget of stacks */
+	alloc_sites__free(&a);
+	live__free(&l);
+}
+
 static void test_a_static_program_is_not_covered_and_that_is_said(void **state)
 {
 	char path[256], *argv[] = {(char *)live__program(), "record", "-o", NULL, "--no-trace", "--frame", "none",
@@ -193,6 +248,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_operators_new_and_delete_are_recorded_once),
 	cmocka_unit_test(test_another_interposer_behind_ours_goes_on_working),
 	cmocka_unit_test(test_short_threads_signals_and_a_fork_lose_nothing_and_add_nothing),
+	cmocka_unit_test(test_samples_have_call_chains_and_stand_for_what_each_function_allocated),
 	cmocka_unit_test(test_a_static_program_is_not_covered_and_that_is_said),
 	cmocka_unit_test(test_the_game_goes_on_when_redframe_is_killed),
 	cmocka_unit_test(test_a_running_game_is_refused),

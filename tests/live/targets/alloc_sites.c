@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* alloc_sites: allocates in two functions, small blocks and middling ones, and of a third kind large ones. Lines: site
- * FUNCTION BYTES. */
+ * FUNCTION BYTES. With LINGER it stays for a moment longer. */
 #include "redframe.h"
 #include "target.h"
 
@@ -41,6 +41,8 @@ int main(void)
 	load_level();
 	REDFRAME_FRAME(2);
 	printf("site parse_names %d\nsite load_chunks %d\nsite load_level %d\n", SMALLS * 64, MIDDLING * 4096, 3 << 20);
+	if (getenv("LINGER"))
+		usleep(1500000);
 	target_done();
 	return 0;
 }
