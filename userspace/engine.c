@@ -153,6 +153,7 @@ static int begin_stream(struct engine *e)
 
 static int finish_stream(struct engine *e)
 {
+	const struct frame_stream *s;
 	int err = take_merged(e, true);
 
 	while (!err) {
@@ -165,6 +166,10 @@ static int finish_stream(struct engine *e)
 	}
 	if (!err)
 		take_verdicts(e, true);
+	for (u32 id = 0; (s = model__stream(e->live, id)); id++) {
+		e->stats.doubled += s->doubled;
+		e->stats.streams++;
+	}
 	return err;
 }
 
@@ -237,6 +242,11 @@ int engine__foretell(struct engine *e, const struct ev_hdr *rec)
 void engine__shed(struct engine *e, u32 level, u64 ts)
 {
 	shedding__set(&e->shedding, level, ts, e->merge);
+}
+
+void engine__flush(struct engine *e)
+{
+	keeper__flush(&e->keeper);
 }
 
 void engine__tend(struct engine *e)

@@ -59,6 +59,8 @@ struct engine_stats {
 	u64 records;             /* taken in */
 	u64 frames, slow, kept;  /* verdicts; slow ones; kept ones, slow or for another limit */
 	u64 not_kept, not_named; /* of the kept: no room on the disk; without explanation */
+	u64 doubled;             /* marks that were the one before, seen again: of streams that ended */
+	u32 streams;             /* of which the first mark began a frame and ended none */
 	u64 suspends, suspended_ns;
 	u64 shed[CLASS_COUNT]; /* records let go for lack of time */
 	u64 late;              /* came so late that something younger had gone on already */
@@ -81,7 +83,9 @@ void engine__stack(void *arg, const struct stack_copy *c, size_t size);
 int engine__foretell(struct engine *e, const struct ev_hdr *rec);
 /* So many classes of shedding.h are let go from ts on, 0: none; frames never are. */
 void engine__shed(struct engine *e, u32 level, u64 ts);
-/* Each second: what is kept reaches the disk, what was explained is told. */
+/* Some times a second: what is kept reaches the disk. */
+void engine__flush(struct engine *e);
+/* Each second: segments end, what was explained is told. */
 void engine__tend(struct engine *e);
 /* The game has ended; what follows is another one's stream. Its last seconds are kept if a signal ended it, or if asked
  * for; *code is its exit status as wait(2) has it. 0 or -errno. */

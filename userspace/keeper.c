@@ -222,10 +222,15 @@ int keeper__forget(struct keeper *k, u64 ts)
 	return model__forget_dead(k->past, ts);
 }
 
-void keeper__tend(struct keeper *k, u64 last_frame)
+void keeper__flush(struct keeper *k)
 {
 	if (k->segment.number && recording__flush(&k->segment.w))
 		give_up_segment(k, k->segment.w.error);
+}
+
+void keeper__tend(struct keeper *k, u64 last_frame)
+{
+	keeper__flush(k);
 	if (k->segment.number && k->now > k->last_kept && k->now - k->last_kept > IDLE_NS &&
 		k->now - min(last_frame, k->now) > IDLE_NS)
 		end_segment(k);

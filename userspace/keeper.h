@@ -62,7 +62,9 @@ void keeper__keep_last(struct keeper *k);
 /* ts of the oldest record in memory, up to which the past may be asked for */
 u64 keeper__oldest(const struct keeper *k);
 int keeper__forget(struct keeper *k, u64 ts); /* as model__forget_dead */
-/* Each second: what is kept reaches the disk. last_frame: the end of the last one. */
+/* Now and then: what is kept reaches the disk. */
+void keeper__flush(struct keeper *k);
+/* Each second: segments end, and are named. last_frame: the end of the last one. */
 void keeper__tend(struct keeper *k, u64 last_frame);
 /* What is open ends, and all that waits is named. */
 void keeper__finish(struct keeper *k);

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "explain.h"
 #include "ledger.h"
@@ -30,7 +29,8 @@ struct ledger {
 	u32 n_kinds, cap_kinds;
 	u64 known[LEDGER_FINGERPRINTS]; /* fingerprints that the store has */
 	u32 n_known;
-	int err; /* the first */
+	s64 started_ms; /* UNIX */
+	int err;        /* the first */
 };
 
 #define OTHER_HITCHES 0 /* the fingerprint of those that are not told apart */
@@ -46,6 +46,7 @@ struct ledger *ledger__new(struct store *s, const char *run, const struct store_
 	l->o.block_ns = o->block_ns ?: LEDGER_BLOCK_NS;
 	l->o.warm_ns = o->warm_ns ?: LEDGER_WARM_NS;
 	l->first = o->start_ns;
+	l->started_ms = r->started_ms;
 	memcpy(l->run, run, RUN_ID_SIZE);
 	if (store__add_run(s, run, r)) {
 		free(l);
@@ -322,13 +323,11 @@ int ledger__note(struct ledger *l, u64 now_ns, const char *text)
 	return fail(l, store__add_note(l->store, l->run, l->notes++, since_start_ms(l, now_ns), text));
 }
 
-int ledger__end(struct ledger *l, int status, const char *reason)
+/* By the clock since boot from its start on: the wall clock may have been set meanwhile. */
+int ledger__end(struct ledger *l, u64 now_ns, int status, const char *reason)
 {
-	struct timespec now;
-
 	close_block(l);
-	clock_gettime(CLOCK_REALTIME, &now);
-	fail(l, store__add_end(l->store, l->run, now.tv_sec * 1000 + now.tv_nsec / 1000000, status, reason));
+	fail(l, store__add_end(l->store, l->run, l->started_ms + (s64)since_start_ms(l, now_ns), status, reason));
 	return l->err ?: store__flush(l->store);
 }
 

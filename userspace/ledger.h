@@ -51,8 +51,8 @@ int ledger__meta(struct ledger *l, const char *key, const char *value); /* as st
 u64 ledger__frames(const struct ledger *l);
 int ledger__add_memory(struct ledger *l, u64 now_ns, u64 rss, u64 heap, u64 mapped, u64 mappings);
 int ledger__note(struct ledger *l, u64 now_ns, const char *text);
-/* Writes what is open and the run's end. 0 or the first -errno. */
-int ledger__end(struct ledger *l, int status, const char *reason);
+/* Writes what is open and the run's end, at now (BOOTTIME). 0 or the first -errno. */
+int ledger__end(struct ledger *l, u64 now_ns, int status, const char *reason);
 void ledger__free(struct ledger *l);
 
 /* A recording into the store; its UUID is the run's id, so that a second time changes nothing. One without frames is in

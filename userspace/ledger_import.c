@@ -152,7 +152,8 @@ static int import(struct store *s, struct recording *r, const char *path, const 
 	if (err)
 		goto cleanup;
 	frames = ledger__frames(i.ledger);
-	err = ledger__end(i.ledger, frames ? EXIT_OK : EXIT_NOT_MEASURED, frames ? NULL : "no frames in the recording");
+	err = ledger__end(i.ledger, model__stats(m)->last, frames ? EXIT_OK : EXIT_NOT_MEASURED,
+		frames ? NULL : "no frames in the recording");
 cleanup:
 	ledger__free(i.ledger);
 	model__free(m);

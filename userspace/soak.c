@@ -120,6 +120,7 @@ static enum session_end each_pass(void *arg, u64 ts)
 	if (ts - k->looked >= LOOK_NS) {
 		k->looked = ts;
 		take_scenes(k);
+		engine__flush(k->engine);
 	}
 	if (ts - k->second >= NSEC_PER_SEC)
 		every_second(k, ts);
@@ -262,7 +263,7 @@ int verb__soak(int argc, char **argv)
 	if (k->engine && k->ledger && !status)
 		status = soak__end(k);
 	else if (k->ledger)
-		ledger__end(k->ledger, status, "it could not begin");
+		ledger__end(k->ledger, k->stop, status, "it could not begin");
 	session__free(&k->s);
 	ledger__free(k->ledger);
 	engine__free(k->engine);

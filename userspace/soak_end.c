@@ -81,7 +81,9 @@ static void add_counters(struct soak *k)
 		{"late", s->late},
 		{"lost", k->lost},
 		{"marks", k->marks},
+		{"streams", s->streams},
 		{"frames", s->frames},
+		{"frames.doubled", s->doubled},
 		{"frames.suspended", k->suspended},
 		{"frames.cut", s->forgotten},
 		{"kept", s->kept},
@@ -153,7 +155,7 @@ int soak__end(struct soak *k)
 		tell_reason(k, "a limit was crossed");
 	}
 	add_counters(k);
-	err = ledger__end(k->ledger, status, status ? k->reason : NULL);
+	err = ledger__end(k->ledger, k->stop, status, status ? k->reason : NULL);
 	soak__report(k);
 	sum_up(k);
 	err = store__close(k->store) ?: err;

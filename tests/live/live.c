@@ -189,6 +189,24 @@ static void start(struct live *l, char *const argv[])
 	close(in[0]);
 }
 
+/* The server tells its number. */
+pid_t live__start_display(struct live *l)
+{
+	char *argv[] = {"Xvfb", "-displayfd", "1", "-screen", "0", "800x600x24", "-nolisten", "tcp", NULL};
+	pid_t pid = live__spawn(l, "display", argv);
+	char *text, name[16];
+
+	assert_true(live__await(l, "display", "\n", pid));
+	text = live__read(l, "display");
+	/* it may have said something else first: the number stands in the last line */
+	for (char *p; (p = strchr(text, '\n')) && p[1];)
+		memmove(text, p + 1, strlen(p));
+	snprintf(name, sizeof(name), ":%d", atoi(text));
+	free(text);
+	setenv("DISPLAY", name, 1);
+	return pid;
+}
+
 void live__start_program(struct live *l, char *const argv[])
 {
 	start(l, argv);

@@ -69,6 +69,8 @@ void live__skip(const char *why);
 void live__init(struct live *l);
 /* the target of tests/live/targets/NAME with arguments up to NULL; returns when it is ready */
 void live__start(struct live *l, const char *name, ...) __attribute__((sentinel));
+/* An X server without a screen, which programs started from now on find; its pid. Its words go to dir/display */
+pid_t live__start_display(struct live *l);
 /* any other program, which is not waited for */
 void live__start_program(struct live *l, char *const argv[]);
 /* `redframe record -p TARGET -o l->recording --no-trace --max-overhead 0 …`; returns when it records. Where counts must

@@ -2,6 +2,7 @@
 # What the tests on the running kernel need beside their own sources: the programs that they record.
 LIVE_TARGETS := $(patsubst tests/live/targets/%,$(O)/live/targets/%,$(basename $(wildcard tests/live/targets/*.c tests/live/targets/*.cc)))
 LIVE_TARGETS := $(patsubst %/late_lib,%/late_lib.so,$(patsubst %/plugin,%/plugin.so,$(LIVE_TARGETS)))
+LIVE_TARGETS := $(patsubst %/clock_step,%/clock_step.so,$(LIVE_TARGETS))
 TARGET_FLAGS  = $(WARN) -O1 -g -Iprobes
 
 $(O)/live/test_%: private ALL_CFLAGS += -DLIVE_BUILD='"$(abspath $(O))"'

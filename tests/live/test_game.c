@@ -25,24 +25,6 @@ static const char *missing(void)
 	return NULL;
 }
 
-/* a display of its own number, told by the server */
-static pid_t start_display(struct live *l)
-{
-	char *argv[] = {"Xvfb", "-displayfd", "1", "-screen", "0", "800x600x24", "-nolisten", "tcp", NULL};
-	pid_t pid = live__spawn(l, "display", argv);
-	char *text, name[16];
-
-	assert_true(live__await(l, "display", "\n", pid));
-	text = live__read(l, "display");
-	/* it may have said something else first: the number stands in the last line */
-	for (char *p; (p = strchr(text, '\n')) && p[1];)
-		memmove(text, p + 1, strlen(p));
-	snprintf(name, sizeof(name), ":%d", atoi(text));
-	free(text);
-	setenv("DISPLAY", name, 1);
-	return pid;
-}
-
 static bool maps(pid_t pid, const char *library)
 {
 	char path[64], line[512];
@@ -133,7 +115,7 @@ static void test_doom_has_35_frames_a_second_and_its_trace_imports_whole(void **
 	if (missing())
 		live__skip(missing());
 	live__init(&l);
-	display = start_display(&l);
+	display = live__start_display(&l);
 	start_game(&l);
 	snprintf(pid, sizeof(pid), "%d", l.target);
 	l.redframe = live__spawn(&l, "said", argv);

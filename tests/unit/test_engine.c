@@ -301,6 +301,44 @@ static void test_a_frame_in_which_the_machine_slept_is_none_of_the_games_hitches
 	clean(&t, &g);
 }
 
+/* one that goes right, and one that is set back and forth by hours while the game runs */
+static struct told played_by_a_wall_clock(bool stepped)
+{
+	struct told t;
+	struct engine_options o = options(&t);
+	struct game g = begin(&o);
+
+	for (u64 i = 0; i < 20; i++) {
+		u64 wall = 1700000000 * NSEC_PER_SEC + (g.ts - START);
+
+		PUT(&g, CLOCK, clock, g.ts, 0, .monotonic = g.ts - 5,
+			.realtime = stepped && i % 2 ? wall - 3 * 3600 * NSEC_PER_SEC : wall);
+		frames(&g, 60);
+		if (i % 5 == 4)
+			hitch(&g, 40 + i);
+	}
+	end(&g);
+	clean(&t, &g);
+	return t;
+}
+
+static void test_a_wall_clock_that_steps_changes_no_frame(void **state)
+{
+	struct told a = played_by_a_wall_clock(false), b = played_by_a_wall_clock(true);
+
+	assert_int_equal(a.frames, 20 * 60 + 4);
+	assert_int_equal(b.frames, a.frames);
+	assert_int_equal(b.suspended, 0);
+	assert_int_equal(a.n_hitches, 4);
+	assert_int_equal(b.n_hitches, 4);
+	for (u32 i = 0; i < 4; i++) {
+		assert_int_equal(b.hitches[i].start, a.hitches[i].start);
+		assert_int_equal(b.hitches[i].end, a.hitches[i].end);
+		assert_int_equal(b.hitches[i].excess_ns, a.hitches[i].excess_ns);
+		assert_string_equal(b.hitches[i].sentence, a.hitches[i].sentence);
+	}
+}
+
 static void test_what_is_shed_is_told_as_lost_and_no_frame_is(void **state)
 {
 	struct told t;
@@ -394,6 +432,7 @@ int main(void)
 		cmocka_unit_test(test_a_disk_that_is_full_for_a_while_costs_what_is_kept_meanwhile_and_no_more),
 		cmocka_unit_test(test_a_game_that_crashes_leaves_its_last_seconds_and_the_next_one_counts_on),
 		cmocka_unit_test(test_a_frame_in_which_the_machine_slept_is_none_of_the_games_hitches),
+		cmocka_unit_test(test_a_wall_clock_that_steps_changes_no_frame),
 		cmocka_unit_test(test_what_is_shed_is_told_as_lost_and_no_frame_is),
 		cmocka_unit_test(test_history_gives_every_record_out_once_in_order),
 		cmocka_unit_test(test_limits_are_read_as_documented),

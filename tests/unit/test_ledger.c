@@ -52,14 +52,15 @@ static void test_each_visit_to_a_scene_warms_up_and_the_rest_is_summed(void **st
 	struct store *s = open_store();
 	struct run_facts f;
 	u64 at = o.start_ns, frames;
-	struct ledger *l = ledger__new(s, RUN, &(struct store_run){.kind = "soak", .game = "g"}, &o);
+	struct ledger *l =
+		ledger__new(s, RUN, &(struct store_run){.kind = "soak", .game = "g", .started_ms = 1000}, &o);
 
 	assert_non_null(l);
 	play(l, "town", &at, 35);
 	play(l, "forest", &at, 15);
 	play(l, "town", &at, 15);
 	frames = ledger__frames(l);
-	assert_int_equal(ledger__end(l, EXIT_OK, NULL), 0);
+	assert_int_equal(ledger__end(l, at, EXIT_OK, NULL), 0);
 	ledger__free(l);
 	assert_int_equal(run_facts__load(s, RUN, &f), 0);
 	assert_int_equal(f.frames, frames);
@@ -71,6 +72,7 @@ static void test_each_visit_to_a_scene_warms_up_and_the_rest_is_summed(void **st
 	assert_int_equal(f.scenes[1].allocs, 3 * f.scenes[1].frames);
 	assert_string_equal(f.hitches[0].trace, "kept.redframe");
 	assert_string_equal(run_facts__result(&f), "passed");
+	assert_int_equal(f.ended_ms, 1000 + (s64)((at - o.start_ns) / MS)); /* whatever the wall clock did */
 	run_facts__free(&f);
 	store__close(s);
 }
