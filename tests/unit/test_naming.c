@@ -11,6 +11,7 @@
 
 #include "apart.h"
 #include "debug_server.h"
+#include "demangle.h"
 #include "events_desc.h"
 #include "maps.h"
 #include "modules.h"
@@ -185,6 +186,41 @@ static void test_names_of_rust_and_cxx_are_demangled(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		expect_symbol(&n, addrs[i], names[i].plain);
 	recording__close(&n.r);
+}
+
+static u64 cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (u64)t.tv_sec * NSEC_PER_SEC + (u64)t.tv_nsec;
+}
+
+/* Rust's v0 lets a name point back into itself: a pair of pairs of pairs …, 26 deep */
+static void test_a_name_that_grows_without_end_is_cut_off(void **state)
+{
+	static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	char name[512] = "_RINvC1a1bTuuE", *plain;
+	size_t last = strlen("_RINvC1a1b") - 2;
+	u64 before = cpu_ns();
+
+	for (int i = 0; i < 26; i++) {
+		size_t here = strlen(name) - 2, back = last - 1;
+		char to[8] = "";
+
+		if (back >= 62)
+			sprintf(to, "%c", digits[back / 62]);
+		sprintf(to + strlen(to), "%c", digits[back % 62]);
+		sprintf(name + strlen(name), "TB%s_B%s_E", to, to);
+		last = here;
+	}
+	strcat(name, "E");
+	plain = demangle(name);
+	assert_non_null(plain);
+	assert_int_equal(strncmp(plain, "a::b::<((), ()), (((), ()), ((), ()))", 37), 0);
+	assert_int_equal(strlen(plain), 4096);
+	assert_true(cpu_ns() - before < NSEC_PER_SEC);
+	free(plain);
 }
 
 /* ---- a server of debug data ---- */
@@ -408,6 +444,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_mini_debug_data_names_what_the_dynamic_symbols_do_not),
 		cmocka_unit_test(test_names_of_rust_and_cxx_are_demangled),
+		cmocka_unit_test(test_a_name_that_grows_without_end_is_cut_off),
 		cmocka_unit_test_setup_teardown(
 			test_a_server_of_debug_data_is_asked_where_the_user_named_one, with_server, end_server),
 		cmocka_unit_test_setup_teardown(
