@@ -9,7 +9,9 @@
 
 #include "apart.h"
 #include "demangle.h"
+#include "events_desc.h"
 #include "jit.h"
+#include "name_cache.h"
 #include "recording.h"
 #include "sources.h"
 #include "symbolize.h"
@@ -174,34 +176,87 @@ static int write_pe_symbol(struct recording_writer *w, const struct pe_modules *
 	return write_symbol(w, ts, start, *end - start, name, object);
 }
 
-/* module by module */
-static int write_symbols(struct recording_writer *w, Dwfl *dwfl, const struct pe_modules *pe, u64 ts,
-	const struct addresses *a, struct symbolize_result *out)
+/* ---- of a module ---- */
+
+struct naming {
+	struct recording_writer *w;
+	Dwfl *dwfl;
+	u64 ts;
+	struct symbol_hit *hits; /* room for all addresses, as the others have */
+	u64 *unknown;
+	u8 *found; /* enum cached */
+	struct name_cache *cache;
+	struct symbolize_result *out;
+};
+
+static int to_both(void *arg, const struct ev_hdr *rec)
 {
-	struct symbol_hit *hits = malloc((a->n ?: 1) * sizeof(*hits));
-	int err = hits ? 0 : -ENOMEM;
+	struct naming *n = arg;
+
+	if (n->cache)
+		name_cache__add(n->cache, rec);
+	return recording__append(n->w, rec, ev__bytes(rec));
+}
+
+/* from the files */
+static int look_up(struct naming *n, Dwfl_Module *mod, u32 count)
+{
+	struct recording_writer both;
+	u32 lines = 0;
+	int err = symbols__find(mod, n->unknown, count, n->hits);
+
+	recording__to(&both, to_both, n);
+	if (!err)
+		err = write_hits(&both, n->ts, mod, n->hits, count, n->out);
+	if (!err)
+		err = sources__write(&both, n->dwfl, n->ts, n->unknown, count, &lines);
+	n->out->lines += lines;
+	return err;
+}
+
+static int name_module(struct naming *n, Dwfl_Module *mod, const u64 *addrs, u32 count)
+{
+	u32 unknown = 0;
+	int err = 0;
+
+	apart__at(addrs[0]);
+	memset(n->found, 0, count);
+	n->cache = name_cache__open(mod);
+	if (n->cache)
+		err = name_cache__tell(n->cache, n->w, n->ts, addrs, count, n->found);
+	for (u32 i = 0; i < count; i++) {
+		n->out->named += !!(n->found[i] & CACHED_NAME);
+		n->out->lines += !!(n->found[i] & CACHED_LINE);
+		if (!n->found[i])
+			n->unknown[unknown++] = addrs[i];
+	}
+	if (!err && unknown)
+		err = look_up(n, mod, unknown);
+	name_cache__close(n->cache, n->unknown, err ? 0 : unknown);
+	return err;
+}
+
+static int name_all(struct naming *n, const struct pe_modules *pe, const struct addresses *a)
+{
+	int err = 0;
 	u32 next;
 
 	for (u32 i = 0; i < a->n && !err; i = next) {
-		Dwfl_Module *mod = dwfl_addrmodule(dwfl, a->slots[i]);
+		Dwfl_Module *mod = dwfl_addrmodule(n->dwfl, a->slots[i]);
 		u64 end = 0;
 
 		next = i + 1;
-		if (!mod || !dwfl_module_info(mod, NULL, NULL, &end, NULL, NULL, NULL, NULL)) {
-			err = write_pe_symbol(w, pe, ts, a->slots[i], &end);
-			if (end) {
-				next = max(addrs__first(a->slots, next, a->n, end), next);
-				out->named += next - i;
-			}
+		if (mod && dwfl_module_info(mod, NULL, NULL, &end, NULL, NULL, NULL, NULL)) {
+			next = max(addrs__first(a->slots, next, a->n, end), next);
+			err = name_module(n, mod, a->slots + i, next - i);
 			continue;
 		}
-		apart__at(a->slots[i]);
-		next = max(addrs__first(a->slots, next, a->n, end), next);
-		err = symbols__find(mod, a->slots + i, next - i, hits);
-		if (!err)
-			err = write_hits(w, ts, mod, hits, next - i, out);
+		err = write_pe_symbol(n->w, pe, n->ts, a->slots[i], &end);
+		if (end) {
+			next = max(addrs__first(a->slots, next, a->n, end), next);
+			n->out->named += next - i;
+		}
 	}
-	free(hits);
 	return err;
 }
 
@@ -209,6 +264,7 @@ int symbolize__write(struct recording_writer *w, Dwfl *dwfl, const struct pe_mod
 	struct symbolize_result *out)
 {
 	struct addresses a = {.jit = jit};
+	struct naming n = {.w = w, .dwfl = dwfl, .ts = ts, .out = out};
 	int err;
 
 	*out = (struct symbolize_result){};
@@ -217,12 +273,16 @@ int symbolize__write(struct recording_writer *w, Dwfl *dwfl, const struct pe_mod
 		err = collect(&a, w->fd);
 	if (!err) {
 		sort(&a);
-		err = write_symbols(w, dwfl, pe, ts, &a, out);
+		n.hits = malloc((a.n ?: 1) * sizeof(*n.hits));
+		n.unknown = malloc((a.n ?: 1) * sizeof(*n.unknown));
+		n.found = malloc(a.n ?: 1);
+		err = n.hits && n.unknown && n.found ? name_all(&n, pe, &a) : -ENOMEM;
 	}
-	if (!err)
-		err = sources__write(w, dwfl, ts, a.slots, a.n, &out->lines);
 	out->addresses = a.n;
 	out->beyond = a.beyond;
+	free(n.hits);
+	free(n.unknown);
+	free(n.found);
 	free(a.slots);
 	return err;
 }
