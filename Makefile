@@ -28,7 +28,7 @@ BPF_SRC := bpf/core.bpf.c $(filter-out bpf/core.bpf.c,$(wildcard bpf/*.bpf.c))
 BPF_OBJ := $(BPF_SRC:bpf/%.bpf.c=$(O)/bpf/%.bpf.o)
 SKEL := $(O)/redframe.skel.h
 
-.PHONY: all deps demo sample test test-programs test-unit test-san test-live test-accuracy fuzz bench bench-symbols install clean check-format check-docs check-static
+.PHONY: all deps demo sample test test-programs test-unit test-san test-live test-accuracy fuzz bench bench-rings bench-symbols install clean check-format check-docs check-static
 .DELETE_ON_ERROR:
 all: $(O)/redframe $(O)/libredframe-alloc.so $(O)/examples/hitches
 
@@ -88,6 +88,12 @@ $(O)/bench/limits.skel.h: $(O)/bench/limits.bpf.o
 	$(BPFTOOL) gen skeleton $< name limits_bpf > $@
 $(O)/bench/limits: bench/limits.c $(O)/bench/limits.skel.h $(O)/libredframe.a
 	$(CC) $(ALL_CFLAGS) -iquote $(O)/bench -o $@ $< $(O)/libredframe.a $(LIBS)
+
+# many CPUs, simulated
+$(O)/bench/rings: bench/rings.c $(O)/libredframe.a
+	@mkdir -p $(@D)
+	@echo "  LD    $@"
+	$Q$(CC) $(ALL_CFLAGS) -o $@ $< $(O)/libredframe.a $(LIBS)
 
 # recordings of any length, to time explain and export with
 $(O)/bench/generate: bench/generate.c $(O)/libredframe.a
@@ -214,6 +220,8 @@ fuzz: $(FUZZ:%=$(O)/fuzz/%) | $(SYMBOLIZE_SEEDS)
 # ---- elsewhere ----
 bench: all $(O)/bench/workload $(O)/bench/limits $(O)/live/targets/marks
 	@bench/run $(O) README.md
+bench-rings: $(O)/bench/rings
+	$(O)/bench/rings
 bench-symbols: all $(O)/bench/addresses
 	@bench/symbols $(O)
 install: $(O)/redframe

@@ -28,7 +28,7 @@ static void note_mark(struct drain *d, u64 ts)
 	d->mark_ts = ts;
 }
 
-static int take(void *arg, void *data, size_t size)
+int drain__take(void *arg, void *data, size_t size)
 {
 	struct drain *d = arg;
 	const struct ev_hdr *h = data;
@@ -57,7 +57,7 @@ int drain__open(struct drain *d, const struct capture *c, struct recording_write
 	d->lost_before = calloc(CLASS_COUNT * d->cpus, sizeof(u64));
 	if (!d->lost_before)
 		return -ENOMEM;
-	d->ring = ring_buffer__new(capture__ring_fd(c), take, d, NULL);
+	d->ring = ring_buffer__new(capture__ring_fd(c), drain__take, d, NULL);
 	return d->ring ? 0 : -errno;
 }
 

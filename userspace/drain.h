@@ -35,6 +35,8 @@ struct drain {
 int drain__open(struct drain *d, const struct capture *c, struct recording_writer *out, size_t ring_bytes);
 /* One pass: everything that is in the ring now, then the losses. 0 or -errno of the recording. */
 int drain__pass(struct drain *d);
+/* One record of a ring: what libbpf calls, and bench/rings.c. 0 or -errno of the recording. */
+int drain__take(void *drain, void *data, size_t size);
 /* Writes down that n records of a class are missing since the pass before. 0 or -errno of the recording. */
 int drain__tell_loss(struct drain *d, u32 class, u32 cpu, u64 n, u64 ts);
 /* How long the ring can wait for the next pass: 1 to 5 ms, by how full it was. */

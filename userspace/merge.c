@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only
  *
- * Records are copied into blocks; a block is used again when all its records have gone out. Records that arrive in
- * order form a queue (`run`): O(1) each. The few that arrive behind its end go into a heap: O(log n). What goes out is
- * the lesser of the two heads, so input in any order costs O(log n) at worst.
+ * Records that arrive in order form a lane, a queue of their own. One ring gives one lane; of several, which are
+ * emptied one after the other, each gives its own. What goes out is the least of the lanes' first records, so a record
+ * costs O(log lanes), and with one lane O(1). Those that fit behind no lane, where there are as many as may be, go into
+ * a heap: input in any order costs O(log n).
+ *
+ * Records are copied into blocks, of which each lane has a list; a block is used again when all its records have gone
+ * out.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,27 +14,44 @@
 
 #include "merge.h"
 
-#define BLOCK_BYTES (64u << 10) /* blocks are aligned to their size: a record's address tells its block */
+#define BLOCK_BYTES (16u << 10) /* blocks are aligned to their size: a record's address tells its block */
+#define SLAB_BLOCKS 16u         /* are made at once: each by itself, its alignment would take as much again */
+#define LANES       128u
 
 struct block {
-	struct block *next; /* free list */
-	struct block *all;  /* every block, for merge__free */
+	struct block *next; /* of the lane; of the free list */
+	struct block *all;  /* of the first block of a slab: the slab before, for merge__free */
 	u32 used;           /* bytes filled, this header included */
 	u32 live;           /* records not given out yet */
 };
 
-struct item {
+struct key {
 	u64 ts;
 	u64 order; /* cpu, then arrival: 16 and 48 bits */
+};
+
+struct item {
+	struct key key;
 	const struct ev_hdr *rec;
+};
+
+/* Its records, each with its order before it. */
+struct lane {
+	struct block *head, *filling; /* NULL: never used */
+	u32 at;                       /* of the first record in head */
+	u32 n;
+	struct key first, last;
 };
 
 struct merge {
 	u64 window_ns;
 	size_t max_bytes, held_bytes;
-	struct block *filling, *spare, *all;
-	struct item *run; /* a ring of run_cap entries, a power of two */
-	size_t run_cap, run_head, run_len;
+	struct block *spare, *all;
+	struct lane lanes[LANES];
+	u32 n_lanes, current; /* used ever; which took the last record */
+	u8 order[LANES];      /* lanes that are not empty: a heap by their first records */
+	u32 n_order;
+	struct block *filling; /* of the records in `heap` */
 	struct item *heap;
 	size_t heap_cap, heap_len;
 	const struct ev_hdr *out; /* given out last: its bytes are still in use */
@@ -39,13 +60,7 @@ struct merge {
 	bool any_out;
 };
 
-/* what a record takes here */
-static size_t held(const struct ev_hdr *rec)
-{
-	return rec->words * 8u + sizeof(struct item);
-}
-
-static bool before(const struct item *a, const struct item *b)
+static bool before(const struct key *a, const struct key *b)
 {
 	return a->ts != b->ts ? a->ts < b->ts : a->order < b->order;
 }
@@ -58,11 +73,9 @@ struct merge *merge__new(u64 window_ns, size_t max_bytes)
 		return NULL;
 	m->window_ns = window_ns;
 	m->max_bytes = max_bytes;
-	m->run_cap = 4096;
 	m->heap_cap = 256;
-	m->run = malloc(m->run_cap * sizeof(*m->run));
 	m->heap = malloc(m->heap_cap * sizeof(*m->heap));
-	if (!m->run || !m->heap) {
+	if (!m->heap) {
 		merge__free(m);
 		return NULL;
 	}
@@ -79,36 +92,51 @@ void merge__free(struct merge *m)
 		next = b->all;
 		free(b);
 	}
-	free(m->run);
 	free(m->heap);
 	free(m);
 }
+
+/* ---- blocks ---- */
 
 static struct block *block_of(const struct ev_hdr *rec)
 {
 	return (struct block *)((uintptr_t)rec & ~(uintptr_t)(BLOCK_BYTES - 1));
 }
 
-static int new_block(struct merge *m)
+static int new_slab(struct merge *m)
 {
-	struct block *b = m->spare;
+	char *slab = aligned_alloc(BLOCK_BYTES, (size_t)SLAB_BLOCKS * BLOCK_BYTES);
 
-	if (b) {
-		m->spare = b->next;
-	} else {
-		b = aligned_alloc(BLOCK_BYTES, BLOCK_BYTES);
-		if (!b)
-			return -ENOMEM;
-		b->all = m->all;
-		m->all = b;
+	if (!slab)
+		return -ENOMEM;
+	for (u32 i = SLAB_BLOCKS; i-- > 0;) {
+		struct block *b = (struct block *)(slab + (size_t)i * BLOCK_BYTES);
+
+		b->next = m->spare;
+		m->spare = b;
 	}
-	b->used = sizeof(*b);
-	b->live = 0;
-	m->filling = b;
+	m->spare->all = m->all;
+	m->all = m->spare;
 	return 0;
 }
 
-/* The record that was given out is no longer looked at. */
+/* NULL when out of memory */
+static struct block *new_block(struct merge *m)
+{
+	struct block *b;
+
+	if (!m->spare && new_slab(m))
+		return NULL;
+	b = m->spare;
+	m->spare = b->next;
+	b->next = NULL;
+	b->used = sizeof(*b);
+	b->live = 0;
+	return b;
+}
+
+/* The record that was given out is no longer looked at. A block that is being filled has no next one, and is begun anew
+ * where it is next written to. */
 static void release(struct merge *m)
 {
 	struct block *b;
@@ -116,50 +144,146 @@ static void release(struct merge *m)
 	if (!m->out)
 		return;
 	b = block_of(m->out);
-	m->held_bytes -= held(m->out);
+	m->held_bytes -= m->out->words * 8u;
 	m->out = NULL;
-	if (--b->live)
+	if (--b->live || b == m->filling)
 		return;
-	if (b == m->filling) {
-		b->used = sizeof(*b);
-	} else {
-		b->next = m->spare;
-		m->spare = b;
-	}
+	for (u32 i = 0; i < m->n_lanes; i++)
+		if (m->lanes[i].filling == b)
+			return;
+	b->next = m->spare;
+	m->spare = b;
 }
 
-static const struct ev_hdr *store(struct merge *m, const struct ev_hdr *rec)
+/* Room for bytes at the end of the list that *filling ends: NULL when out of memory. */
+static char *room(struct merge *m, struct block **filling, size_t bytes)
 {
-	size_t bytes = rec->words * 8u;
-	struct block *b = m->filling;
+	struct block *b = *filling;
 	char *at;
 
-	if ((!b || b->used + bytes > BLOCK_BYTES) && new_block(m))
-		return NULL;
-	b = m->filling;
+	if (b && !b->live)
+		b->used = sizeof(*b);
+	if (!b || b->used + bytes > BLOCK_BYTES) {
+		b = new_block(m);
+		if (!b)
+			return NULL;
+		if (*filling)
+			(*filling)->next = b;
+		*filling = b;
+	}
 	at = (char *)b + b->used;
-	memcpy(at, rec, bytes);
 	b->used += (u32)bytes;
 	b->live++;
-	m->held_bytes += held(rec);
-	return (const struct ev_hdr *)at;
+	return at;
 }
 
-static int grow_run(struct merge *m)
-{
-	struct item *bigger = malloc(2 * m->run_cap * sizeof(*bigger));
-	size_t i;
+/* ---- lanes ---- */
 
-	if (!bigger)
+static bool sooner(const struct merge *m, u8 a, u8 b)
+{
+	return before(&m->lanes[a].first, &m->lanes[b].first);
+}
+
+static void sift_down(struct merge *m)
+{
+	u8 moved = m->order[0];
+	u32 i = 0, kid;
+
+	while ((kid = 2 * i + 1) < m->n_order) {
+		if (kid + 1 < m->n_order && sooner(m, m->order[kid + 1], m->order[kid]))
+			kid++;
+		if (!sooner(m, m->order[kid], moved))
+			break;
+		m->order[i] = m->order[kid];
+		i = kid;
+	}
+	m->order[i] = moved;
+}
+
+static void sift_up(struct merge *m, u8 lane)
+{
+	u32 i = m->n_order++, up;
+
+	for (; i && sooner(m, lane, m->order[up = (i - 1) / 2]); i = up)
+		m->order[i] = m->order[up];
+	m->order[i] = lane;
+}
+
+static bool fits(const struct lane *l, const struct key *k)
+{
+	return !l->n || !before(k, &l->last);
+}
+
+/* The lane whose end is nearest, an empty one, a new one; NULL: there is none. */
+static struct lane *find_lane(struct merge *m, const struct key *k)
+{
+	struct lane *best = NULL;
+
+	if (m->current < m->n_lanes && m->lanes[m->current].n && fits(&m->lanes[m->current], k))
+		return &m->lanes[m->current];
+	for (u32 i = 0; i < m->n_lanes; i++) {
+		struct lane *l = &m->lanes[i];
+
+		if (fits(l, k) && (!best || (l->n && (!best->n || before(&best->last, &l->last)))))
+			best = l;
+	}
+	if (!best && m->n_lanes < LANES)
+		best = &m->lanes[m->n_lanes++];
+	if (best)
+		m->current = (u32)(best - m->lanes);
+	return best;
+}
+
+static int lane_push(struct merge *m, struct lane *l, const struct key *k, const struct ev_hdr *rec)
+{
+	size_t bytes = rec->words * 8u;
+	char *at = room(m, &l->filling, sizeof(k->order) + bytes);
+
+	if (!at)
 		return -ENOMEM;
-	for (i = 0; i < m->run_len; i++)
-		bigger[i] = m->run[(m->run_head + i) & (m->run_cap - 1)];
-	free(m->run);
-	m->run = bigger;
-	m->run_head = 0;
-	m->run_cap *= 2;
+	memcpy(at, &k->order, sizeof(k->order));
+	memcpy(at + sizeof(k->order), rec, bytes);
+	l->last = *k;
+	if (l->n++)
+		return 0;
+	l->head = l->filling;
+	l->at = (u32)(at - (char *)l->filling);
+	l->first = *k;
+	sift_up(m, (u8)(l - m->lanes));
 	return 0;
 }
+
+/* The first record of a lane, which is not empty; the next one becomes its first. */
+static const struct ev_hdr *lane_pop(struct lane *l)
+{
+	const struct ev_hdr *rec = (const struct ev_hdr *)((const char *)l->head + l->at + sizeof(u64)), *next;
+
+	if (!--l->n)
+		return rec;
+	l->at += (u32)sizeof(u64) + rec->words * 8u;
+	if (l->at == l->head->used) {
+		l->head = l->head->next;
+		l->at = sizeof(*l->head);
+	}
+	next = (const struct ev_hdr *)((const char *)l->head + l->at + sizeof(u64));
+	l->first.ts = next->ts;
+	memcpy(&l->first.order, (const char *)next - sizeof(u64), sizeof(u64));
+	return rec;
+}
+
+static const struct ev_hdr *pop_lanes(struct merge *m)
+{
+	struct lane *l = &m->lanes[m->order[0]];
+	const struct ev_hdr *rec = lane_pop(l);
+
+	if (!l->n)
+		m->order[0] = m->order[--m->n_order];
+	if (m->n_order > 1)
+		sift_down(m);
+	return rec;
+}
+
+/* ---- the heap ---- */
 
 static int grow_heap(struct merge *m)
 {
@@ -172,78 +296,78 @@ static int grow_heap(struct merge *m)
 	return 0;
 }
 
-static void heap_push(struct merge *m, struct item it)
+static int heap_push(struct merge *m, const struct key *k, const struct ev_hdr *rec)
 {
-	size_t i = m->heap_len++, up;
+	size_t i = m->heap_len, up, bytes = rec->words * 8u;
+	char *at;
 
-	for (; i && before(&it, &m->heap[up = (i - 1) / 2]); i = up)
+	if (m->heap_len == m->heap_cap && grow_heap(m))
+		return -ENOMEM;
+	at = room(m, &m->filling, bytes);
+	if (!at)
+		return -ENOMEM;
+	memcpy(at, rec, bytes);
+	m->heap_len++;
+	for (; i && before(k, &m->heap[up = (i - 1) / 2].key); i = up)
 		m->heap[i] = m->heap[up];
-	m->heap[i] = it;
+	m->heap[i] = (struct item){*k, (const struct ev_hdr *)at};
+	return 0;
 }
 
-static struct item heap_pop(struct merge *m)
+static const struct ev_hdr *heap_pop(struct merge *m)
 {
 	struct item top = m->heap[0], last = m->heap[--m->heap_len];
 	size_t i = 0, kid;
 
 	while ((kid = 2 * i + 1) < m->heap_len) {
-		if (kid + 1 < m->heap_len && before(&m->heap[kid + 1], &m->heap[kid]))
+		if (kid + 1 < m->heap_len && before(&m->heap[kid + 1].key, &m->heap[kid].key))
 			kid++;
-		if (!before(&m->heap[kid], &last))
+		if (!before(&m->heap[kid].key, &last.key))
 			break;
 		m->heap[i] = m->heap[kid];
 		i = kid;
 	}
 	m->heap[i] = last;
-	return top;
+	return top.rec;
 }
+
+/* ---- in and out ---- */
 
 int merge__push(struct merge *m, const struct ev_hdr *rec)
 {
-	struct item it = {.ts = rec->ts, .order = (u64)rec->cpu << 48 | m->arrivals};
-	bool in_order;
+	struct key k = {.ts = rec->ts, .order = (u64)rec->cpu << 48 | m->arrivals};
+	struct lane *l;
+	int err;
 
 	release(m);
-	if ((m->run_len == m->run_cap && grow_run(m)) || (m->heap_len == m->heap_cap && grow_heap(m)))
-		return -ENOMEM;
-	it.rec = store(m, rec);
-	if (!it.rec)
-		return -ENOMEM;
+	l = find_lane(m, &k);
+	err = l ? lane_push(m, l, &k, rec) : heap_push(m, &k, rec);
+	if (err)
+		return err;
+	m->held_bytes += rec->words * 8u;
 	m->arrivals++;
-	m->newest = max(m->newest, it.ts);
-	m->late += m->any_out && it.ts < m->last_out;
-	in_order = !m->run_len || !before(&it, &m->run[(m->run_head + m->run_len - 1) & (m->run_cap - 1)]);
-	if (in_order)
-		m->run[(m->run_head + m->run_len++) & (m->run_cap - 1)] = it;
-	else
-		heap_push(m, it);
+	m->newest = max(m->newest, k.ts);
+	m->late += m->any_out && k.ts < m->last_out;
 	return 0;
 }
 
 const struct ev_hdr *merge__pop(struct merge *m, bool flush)
 {
-	const struct item *run = m->run_len ? &m->run[m->run_head] : NULL;
-	const struct item *heap = m->heap_len ? &m->heap[0] : NULL;
-	const struct item *next = !run || (heap && before(heap, run)) ? heap : run;
-	struct item it;
+	const struct key *lane = m->n_order ? &m->lanes[m->order[0]].first : NULL;
+	const struct key *heap = m->heap_len ? &m->heap[0].key : NULL;
+	const struct key *next = !lane || (heap && before(heap, lane)) ? heap : lane;
+	u64 ts;
 
 	release(m);
 	if (!next)
 		return NULL;
-	it = *next;
-	if (!flush && m->newest - it.ts < m->window_ns && !(m->any_out && it.ts < m->last_out) &&
+	ts = next->ts;
+	if (!flush && m->newest - ts < m->window_ns && !(m->any_out && ts < m->last_out) &&
 		m->held_bytes <= m->max_bytes)
 		return NULL;
-	if (next == heap) {
-		heap_pop(m);
-	} else {
-		m->run_head = (m->run_head + 1) & (m->run_cap - 1);
-		m->run_len--;
-	}
-	m->last_out = m->any_out ? max(m->last_out, it.ts) : it.ts;
+	m->last_out = m->any_out ? max(m->last_out, ts) : ts;
 	m->any_out = true;
-	m->out = it.rec;
-	return it.rec;
+	return m->out = next == heap ? heap_pop(m) : pop_lanes(m);
 }
 
 u64 merge__late(const struct merge *m)
