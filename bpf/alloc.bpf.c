@@ -9,8 +9,9 @@
 
 extern struct alloc_calls alloc_calls[LOST_CPUS];
 
-#define SUM_NS 1000000 /* how long small allocations are summed before they are told */
-#define NEAR   1024    /* bytes: a return address this close to a probe lies in the same function */
+#define SUM_NS    1000000 /* how long small allocations are summed before they are told */
+#define SUM_CALLS 16      /* as often the clock is looked at, which costs a tenth of a call */
+#define NEAR      1024    /* bytes: a return address this close to a probe lies in the same function */
 
 int alloc__flush(struct task_struct *task, u64 ts)
 {
@@ -36,16 +37,22 @@ int alloc__flush(struct task_struct *task, u64 ts)
 	return 0;
 }
 
+/* A function of its own for its small stack: from 64 bytes on (v6.13) a program's lies in memory of which the kernel
+ * has to find out first, at each read into it, whether that is safe. */
+static __noinline u64 user_word(u64 addr)
+{
+	u64 word = 0;
+
+	bpf_probe_read_user(&word, sizeof(word), (void *)addr);
+	return word;
+}
+
 /* An allocator's functions call each other: operator new calls malloc, realloc(NULL) does, operator delete jumps to
  * free. Only the outer call is the game's. The inner one is known by its value (size or block) and by coming either
  * from right behind the outer one's probe, or, after a jump, with the outer one's stack pointer and return address. */
 static __always_inline u64 caller_of(const struct probe_desc *p, u64 sp)
 {
-	u64 caller = 0;
-
-	if (p->ret != ~0U)
-		bpf_probe_read_user(&caller, sizeof(caller), (void *)sp);
-	return caller;
+	return p->ret == ~0U ? 0 : user_word(sp);
 }
 
 /* realloc frees the old block once it has copied it, from however deep within: its return address is still there then.
@@ -86,9 +93,12 @@ static __always_inline bool may_nest(u8 fn)
 	return fn != ALLOC_MALLOC && fn != ALLOC_FREE && fn != ALLOC_CALLOC;
 }
 
-static __always_inline int sum(struct task_struct *task, struct thread_state *st, u64 size, bool is_free, u64 ts)
+static __always_inline int sum(struct task_struct *task, struct thread_state *st, u64 size, bool is_free)
 {
-	if (!(st->sum_calls | st->sum_frees))
+	u32 n = st->sum_calls + st->sum_frees;
+	u64 ts = n % SUM_CALLS ? 0 : now();
+
+	if (!n)
 		st->sum_since = ts;
 	if (is_free) {
 		st->sum_frees++;
@@ -98,7 +108,7 @@ static __always_inline int sum(struct task_struct *task, struct thread_state *st
 		if (size > st->sum_largest)
 			st->sum_largest = size;
 	}
-	return ts - st->sum_since > SUM_NS ? alloc__flush(task, ts) : 0;
+	return ts && ts - st->sum_since > SUM_NS ? alloc__flush(task, ts) : 0;
 }
 
 static __always_inline int tell_free(struct task_struct *task, const struct probe_desc *p, u64 addr, u64 ts)
@@ -203,11 +213,11 @@ int alloc__call(struct pt_regs *ctx)
 	}
 	if (inner)
 		return 0;
-	ts = now();
 	if (!is_free && is_sampled(st, size))
-		tell_sample(task, p, p->sub, size, caller_of(p, sp), ts);
+		tell_sample(task, p, p->sub, size, caller_of(p, sp), now());
 	if (is_free ? opt.alloc_min : size < opt.alloc_min)
-		return sum(task, st, size, is_free, ts);
+		return sum(task, st, size, is_free);
+	ts = now();
 	if (is_free)
 		return tell_free(task, p, old, ts);
 	stack__tell(ts, size >= opt.stack_alloc_bytes, STACK_ALLOC);
@@ -280,7 +290,7 @@ int memory__exit(struct call *c, struct pt_regs *regs, u8 handler)
 		.was = handler == HANDLE_BRK      ? c->st->call_was
 		       : handler == HANDLE_MREMAP ? REGS_ARG1(regs)
 						  : 0,
-		.sys = c->st->call_sys,
+		.sys = c->sys,
 		.flags = handler == HANDLE_MMAP || handler == HANDLE_MREMAP ? REGS_ARG3(regs) : REGS_ARG2(regs),
 	};
 	submit(e);

@@ -12,7 +12,6 @@ struct bpf_options {
 	__u32 tgid;                                         /* the game, host pid namespace */
 	__u32 follow;                                       /* 1: not only that one: see traced() */
 	__u8 sched, fault, lock, file, alloc, syscall, irq; /* classes that are on */
-	__u8 threads_by_tid;                                /* the state of threads is in a hash map */
 	__u8 switch_has_state;                              /* v5.18: sched_switch's fourth argument is prev_state */
 	__u8 uring_submit_has_ctx;                          /* before v6.0: io_uring_submit_sqe(ctx, req, ...) */
 	__u8 uring_complete_has_cqe;                        /* v6.15: io_uring_complete(ctx, req, cqe) */
@@ -51,15 +50,16 @@ struct bpf_syscall {
 	__u8 handler;      /* enum sys_handler */
 	__u8 on;           /* its class is recorded */
 	__u8 kernel_stack; /* what a thread waits for in it, only its kernel stack says */
-	__u8 zero;
+	__u8 changes_fds;  /* after it, a descriptor may mean another file */
 };
 
-/* What interrupts a CPU now: when each kind began, 0 not. The preempt count would say it too, but its address is not to
- * be had on a kernel without CONFIG_KALLSYMS_ALL. A cache line each. Kernel side only; here because the skeleton
- * declares it. */
-struct irq_begin {
+/* What a CPU does now; a cache line each. Kernel side only; here because the skeleton declares it. */
+struct cpu_state {
+	/* when each kind of interruption began, 0 not. The preempt count would say it too, but its address is not to be
+	 * had on a kernel without CONFIG_KALLSYMS_ALL */
 	__u64 hard, timer, soft;
-	__u64 pad[5];
+	__u64 runs; /* 1 + the thread that it runs, from its first switch on; 0: not known. Saves a call of a helper */
+	__u64 pad[4];
 };
 
 /* glibc's struct malloc_state, from its bins on: what the arena of the main heap keeps. The same in all 64-bit glibc

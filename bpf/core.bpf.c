@@ -6,19 +6,19 @@ char LICENSE[] SEC("license") = "GPL";
 
 const volatile struct bpf_options opt = {};
 const volatile struct bpf_syscall syscalls[SYSCALL_NRS] = {};
-const volatile u64 no_thread[64] = {};
 __u64 lost_records[CLASS_COUNT][LOST_CPUS] = {};
 
-struct irq_begin irq_begins[LOST_CPUS] = {};
+struct cpu_state cpu_states[LOST_CPUS] = {};
 struct alloc_calls alloc_calls[LOST_CPUS] = {};
 
 struct ring events SEC(".maps");
 struct threads threads SEC(".maps");
-struct threads_by_tid threads_by_tid SEC(".maps");
+struct more_threads more_threads SEC(".maps");
 struct probes probes SEC(".maps");
 struct games games SEC(".maps");
 struct kernel_stacks kernel_stacks SEC(".maps");
 struct kernel_stack_count kernel_stack_counts[LOST_CPUS] = {};
 __u32 game_tgid = 0, game_only = 0;
 __u32 thin = 0;
+__u64 fd_changes = 0, fd_changing = 0;
 __u64 heap_bins = 0, heap_looked = 0;

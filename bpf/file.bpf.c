@@ -29,50 +29,38 @@ bool file__identify(struct file *file, struct file_id *id)
 	return true;
 }
 
-/* A game reads one file many times in a row: then the rest of the inode is known. The number is looked at again, since
- * another inode may have come to lie at the address. */
-static __always_inline bool seen(struct thread_state *st, struct file *file, struct inode **inode, struct file_id *id)
+/* The file that fd means, its path told; false where it is none. A game reads one file many times in a row: then which
+ * it is is known, as long as no descriptor changed. A process that is not recorded but shares the game's descriptors
+ * could close one unseen. */
+static __always_inline bool identify_fd(struct call *c, s32 fd, struct file_id *id)
 {
-	u64 ino = 0;
+	u64 changes = fd_changes + 1;
+	struct thread_state *st = c->st;
+	struct file *file;
+	bool sure = !fd_changing;
 
-	bpf_core_read(inode, sizeof(*inode), &file->f_inode);
-	if ((u64)*inode != st->seen_inode)
+	if (sure && fd == st->known_fd && st->fd_changes == changes) {
+		*id = st->known;
+		return true;
+	}
+	file = file__of_fd(c->task, fd);
+	if (!file || !file__identify(file, id))
 		return false;
-	bpf_core_read(&ino, sizeof(ino), &(*inode)->i_ino);
-	if (ino != st->seen_ino)
-		return false;
-	id->ino = ino;
-	id->dev = st->seen_dev;
-	id->mode = st->seen_mode;
+	path__tell(file, id, st, c->task->pid);
+	if (sure && st->seen_ino == id->ino && st->seen_dev == id->dev) {
+		st->known = *id;
+		st->known_fd = fd;
+		st->fd_changes = changes;
+	}
 	return true;
 }
 
-/* The open file, its id filled in and its path told; NULL where fd is none. */
-static __always_inline struct file *identify_fd(struct call *c, u32 fd, struct file_id *id)
+/* What is about to be closed: afterwards the descriptor is gone. */
+void file__close(struct task_struct *task, struct thread_state *st, u32 fd)
 {
-	struct file *file = file__of_fd(c->task, fd);
-	struct inode *inode = NULL;
-
-	if (!file || seen(c->st, file, &inode, id))
-		return file;
-	if (!file__identify(file, id))
-		return NULL;
-	path__tell(file, id, c->st, c->task->pid);
-	c->st->seen_inode = c->st->seen_ino == id->ino ? (u64)inode : 0;
-	c->st->seen_mode = id->mode;
-	return file;
-}
-
-void file__enter(struct task_struct *task, struct thread_state *st, struct pt_regs *regs, u8 handler)
-{
+	struct file *file = file__of_fd(task, fd);
 	struct file_id id = {};
-	struct file *file;
 
-	st->call_cold = task->ioac.read_bytes;
-	if (handler != HANDLE_CLOSE)
-		return;
-	/* afterwards the descriptor is gone */
-	file = file__of_fd(task, REGS_ARG0(regs));
 	if (file)
 		file__identify(file, &id);
 	st->close_ino = id.ino;
@@ -81,11 +69,12 @@ void file__enter(struct task_struct *task, struct thread_state *st, struct pt_re
 }
 
 /* Where the call began to read: from the position after it for the calls that use the file's own. */
-static __always_inline u64 offset_of(struct pt_regs *regs, u8 handler, struct file *file, struct file_id *id, s64 ret)
+static __always_inline u64 offset_of(struct call *c, struct pt_regs *regs, u8 handler, s32 fd, u32 mode)
 {
 	u64 pos = 0, at = 0;
+	struct file *file;
 
-	if ((id->mode & S_IFMT) != S_IFREG)
+	if ((mode & S_IFMT) != S_IFREG)
 		return FILE_NO_OFFSET;
 	if (handler == HANDLE_PREAD || handler == HANDLE_PWRITE)
 		return REGS_ARG3(regs);
@@ -97,9 +86,11 @@ static __always_inline u64 offset_of(struct pt_regs *regs, u8 handler, struct fi
 		if (at && bpf_probe_read_user(&pos, sizeof(pos), (void *)at))
 			return FILE_NO_OFFSET;
 	}
-	if (!at)
+	if (!at) {
+		file = file__of_fd(c->task, fd);
 		bpf_core_read(&pos, sizeof(pos), &file->f_pos);
-	return ret > 0 ? pos - ret : pos;
+	}
+	return c->ret > 0 ? pos - c->ret : pos;
 }
 
 static __always_inline void tell_stack(struct call *c, u64 cold)
@@ -113,11 +104,10 @@ static __always_inline int data(struct call *c, struct pt_regs *regs, u8 handler
 	s32 fd = handler == HANDLE_SENDFILE ? REGS_ARG1(regs) : REGS_ARG0(regs);
 	struct file_id id = {};
 	struct ev_file_read *e;
-	struct file *file;
 	u64 cold;
 
 	_Static_assert(sizeof(struct ev_file_read) == sizeof(struct ev_file_write), "one layout for both");
-	file = identify_fd(c, fd, &id);
+	identify_fd(c, fd, &id);
 	cold = c->task->ioac.read_bytes - c->st->call_cold;
 	tell_stack(c, cold);
 	e = reserve(file_read);
@@ -126,14 +116,14 @@ static __always_inline int data(struct call *c, struct pt_regs *regs, u8 handler
 	*e = (struct ev_file_read){
 		HDR_SIZED(read ? EV_FILE_READ : EV_FILE_WRITE, c->ts, c->task->pid, sizeof(*e)),
 		.dur = c->dur,
-		.offset = offset_of(regs, handler, file, &id, c->ret),
+		.offset = offset_of(c, regs, handler, fd, id.mode),
 		.cold = cold,
 		.ino = id.ino,
 		.ret = c->ret,
 		.dev = id.dev,
 		.fd = fd,
 		.mode = id.mode,
-		.sys = c->st->call_sys,
+		.sys = c->sys,
 	};
 	submit(e);
 	return 0;
@@ -200,7 +190,7 @@ static __always_inline int meta(struct call *c, struct pt_regs *regs, u8 handler
 		.dev = id.dev,
 		.fd = fd,
 		.mode = id.mode,
-		.sys = c->st->call_sys,
+		.sys = c->sys,
 	};
 	submit(e);
 	return 0;
@@ -224,7 +214,7 @@ static __always_inline int sync(struct call *c, struct pt_regs *regs)
 		.dev = id.dev,
 		.fd = REGS_ARG0(regs),
 		.mode = id.mode,
-		.sys = c->st->call_sys,
+		.sys = c->sys,
 	};
 	submit(e);
 	return 0;

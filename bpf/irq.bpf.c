@@ -38,39 +38,39 @@ static __always_inline int tell_irq(u64 begun, u32 irq)
 SEC("?tp_btf/irq_handler_entry")
 int irq__entry(u64 *ctx)
 {
-	return begin(&irq_begin()->hard);
+	return begin(&cpu_state()->hard);
 }
 
 SEC("?tp_btf/irq_handler_exit")
 int irq__exit(u64 *ctx)
 {
-	return tell_irq(end(&irq_begin()->hard), ctx[0]);
+	return tell_irq(end(&cpu_state()->hard), ctx[0]);
 }
 
 /* x86: the local timer's interrupt has no handler of the above kind */
 SEC("?tp_btf/local_timer_entry")
 int irq__timer_entry(u64 *ctx)
 {
-	return begin(&irq_begin()->timer);
+	return begin(&cpu_state()->timer);
 }
 
 SEC("?tp_btf/local_timer_exit")
 int irq__timer_exit(u64 *ctx)
 {
-	return tell_irq(end(&irq_begin()->timer), IRQ_TIMER);
+	return tell_irq(end(&cpu_state()->timer), IRQ_TIMER);
 }
 
 SEC("?tp_btf/softirq_entry")
 int irq__soft_entry(u64 *ctx)
 {
-	return begin(&irq_begin()->soft);
+	return begin(&cpu_state()->soft);
 }
 
 SEC("?tp_btf/softirq_exit")
 int irq__soft_exit(u64 *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	u64 begun = end(&irq_begin()->soft), ts;
+	u64 begun = end(&cpu_state()->soft), ts;
 	struct ev_softirq *e;
 
 	if (!begun)

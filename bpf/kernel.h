@@ -215,21 +215,26 @@ struct pt_regs {
 #define REGS_ARG5(r) ((r)->r9)
 /* The system call in progress, -1 in an exception or interrupt: entry code sets orig_ax so */
 #define REGS_NR(r) ((long)(r)->orig_ax)
+/* of a function call: where the first two arguments lie */
+#define REGS_FIRST_ARG  di
+#define REGS_SECOND_ARG si
 #elif defined(__TARGET_ARCH_arm64)
 struct pt_regs {
 	unsigned long regs[31], sp, pc, pstate, orig_x0;
 	s32 syscallno;
 	u32 unused2;
 };
-#define REGS_IP(r)   ((r)->pc)
-#define REGS_SP(r)   ((r)->sp)
-#define REGS_ARG0(r) ((r)->orig_x0)
-#define REGS_ARG1(r) ((r)->regs[1])
-#define REGS_ARG2(r) ((r)->regs[2])
-#define REGS_ARG3(r) ((r)->regs[3])
-#define REGS_ARG4(r) ((r)->regs[4])
-#define REGS_ARG5(r) ((r)->regs[5])
-#define REGS_NR(r)   ((long)(r)->syscallno)
+#define REGS_IP(r)      ((r)->pc)
+#define REGS_SP(r)      ((r)->sp)
+#define REGS_ARG0(r)    ((r)->orig_x0)
+#define REGS_ARG1(r)    ((r)->regs[1])
+#define REGS_ARG2(r)    ((r)->regs[2])
+#define REGS_ARG3(r)    ((r)->regs[3])
+#define REGS_ARG4(r)    ((r)->regs[4])
+#define REGS_ARG5(r)    ((r)->regs[5])
+#define REGS_NR(r)      ((long)(r)->syscallno)
+#define REGS_FIRST_ARG  regs[0]
+#define REGS_SECOND_ARG regs[1]
 #else
 #error "redframe knows x86-64 and arm64"
 #endif

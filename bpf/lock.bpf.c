@@ -2,26 +2,10 @@
 /* Waits on futexes, where every lock of a game ends when it is contended. */
 #include "syscalls.bpf.h"
 
-/* include/uapi/linux/futex.h */
-#define FUTEX_WAIT            0
-#define FUTEX_LOCK_PI         6
-#define FUTEX_WAIT_BITSET     9
-#define FUTEX_WAIT_REQUEUE_PI 11
-#define FUTEX_LOCK_PI2        13
-#define FUTEX_CMD_MASK        0x7f
-
 struct futex_waitv_user {
 	u64 val, uaddr;
 	u32 flags, reserved;
 };
-
-static __always_inline bool waits(u32 op)
-{
-	u32 cmd = op & FUTEX_CMD_MASK;
-
-	return cmd == FUTEX_WAIT || cmd == FUTEX_WAIT_BITSET || cmd == FUTEX_LOCK_PI || cmd == FUTEX_LOCK_PI2 ||
-	       cmd == FUTEX_WAIT_REQUEUE_PI;
-}
 
 /* The lock as it stands before the wait: afterwards the owner is gone. */
 void lock__enter(struct thread_state *st, struct pt_regs *regs, u8 handler)
@@ -30,9 +14,6 @@ void lock__enter(struct thread_state *st, struct pt_regs *regs, u8 handler)
 	u64 addr = REGS_ARG0(regs);
 
 	st->waker = 0;
-	st->waking = 0;
-	if (handler == HANDLE_FUTEX && !waits(REGS_ARG1(regs)))
-		return;
 	if (handler == HANDLE_FUTEX_WAITV)
 		bpf_probe_read_user(
 			&addr, sizeof(addr), (void *)addr + __builtin_offsetof(struct futex_waitv_user, uaddr));
@@ -61,8 +42,6 @@ int lock__exit(struct call *c, struct pt_regs *regs, u8 handler)
 	u64 addr = REGS_ARG0(regs);
 	u32 val = handler == HANDLE_FUTEX ? REGS_ARG2(regs) : handler == HANDLE_FUTEX2 ? REGS_ARG1(regs) : 0;
 
-	if (!st->waking)
-		return 0; /* a wake, or an operation that does not wait */
 	st->waking = 0;
 	if (handler == HANDLE_FUTEX_WAITV)
 		addr = woken_word(regs, c->ret);

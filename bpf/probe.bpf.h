@@ -15,12 +15,16 @@ struct probes {
 };
 extern struct probes probes SEC(".maps");
 
-/* ctx is read as kernel memory: the verifier allows no variable offset into it. */
-static __always_inline u64 probe_reg(void *ctx, u32 offset)
+/* ctx is read as kernel memory: the verifier allows no variable offset into it. Not where most arguments are. */
+static __always_inline u64 probe_reg(struct pt_regs *ctx, u32 offset)
 {
 	u64 value = 0;
 
-	bpf_probe_read_kernel(&value, sizeof(value), ctx + offset);
+	if (offset == __builtin_offsetof(struct pt_regs, REGS_FIRST_ARG))
+		return ((volatile struct pt_regs *)ctx)->REGS_FIRST_ARG;
+	if (offset == __builtin_offsetof(struct pt_regs, REGS_SECOND_ARG))
+		return ((volatile struct pt_regs *)ctx)->REGS_SECOND_ARG;
+	bpf_probe_read_kernel(&value, sizeof(value), (void *)ctx + offset);
 	return value;
 }
 
@@ -33,7 +37,7 @@ static __always_inline u64 fit(u64 value, const struct probe_arg *a)
 	return value << (unused & 63) >> (unused & 63);
 }
 
-static __always_inline u64 probe_arg(void *ctx, const struct probe_arg *a)
+static __always_inline u64 probe_arg(struct pt_regs *ctx, const struct probe_arg *a)
 {
 	u64 at, value = 0;
 
@@ -53,7 +57,7 @@ static __always_inline u64 probe_arg(void *ctx, const struct probe_arg *a)
 }
 
 /* NULL where the probe is not this game's: uprobes sit in the file, for everyone who maps it */
-static __always_inline const struct probe_desc *probe_desc(void *ctx, struct task_struct *task)
+static __always_inline const struct probe_desc *probe_desc(struct pt_regs *ctx, struct task_struct *task)
 {
 	u32 i = bpf_get_attach_cookie(ctx);
 

@@ -21,10 +21,20 @@ extern const volatile struct bpf_options opt;
 /* Lost records since load, by class and CPU; userspace reads it through the mapped .bss. */
 extern __u64 lost_records[CLASS_COUNT][LOST_CPUS];
 
-extern struct irq_begin irq_begins[LOST_CPUS];
+extern struct cpu_state cpu_states[LOST_CPUS];
 
-/* A game's thread, from its first event to its end; the kernel frees it with the task. */
+struct file_id {
+	u64 ino;
+	u32 dev;
+	u32 generation;
+	u32 mode;
+	u32 zero;
+};
+
+/* A game's thread, from its first event to its end. What most events touch comes first. */
 struct thread_state {
+	u32 tid;       /* whose place it is; 0: nobody's */
+	u32 waking;    /* a lock wait wants to know its waker */
 	u64 call_ts;   /* the system call in progress: its start, 0 none */
 	u64 call_cold; /* task->ioac.read_bytes then */
 	u64 fault_ts;  /* the page fault in progress: its start, 0 none */
@@ -32,14 +42,17 @@ struct thread_state {
 	u64 fault_ip;
 	u64 fault_flags;
 	s64 fault_pages; /* that were resident then */
-	u64 reclaim_ts;
 	u64 lock_words;  /* futex: what the word, and the word at +4, held when the wait began */
 	u64 lock_owners; /* futex: the words at +8 and +16 */
-	u64 call_was;    /* brk: the old end; mmap and close: see their handlers */
-	u64 seen_inode;  /* struct inode * of the file that was looked at last; 0: not sure */
-	u64 seen_ino;    /* the file whose path was looked up last */
+	u32 waker;       /* who made it runnable last */
+	u32 copying;     /* its stack, now: faults are ours */
+	u64 fd_changes;  /* 1 + what the global of that name was when known_fd was looked at; 0: it never was */
+	s32 known_fd;
 	u32 seen_dev;
-	u32 waker;     /* who made it runnable last */
+	struct file_id known; /* which file that is; its path has been told */
+	u64 seen_ino;         /* with seen_dev: the file whose path was looked up last */
+	u64 reclaim_ts;
+	u64 call_was;  /* brk: the old end; mmap and close: see their handlers */
 	u64 sum_since; /* small allocations not yet recorded */
 	u64 sum_bytes;
 	u64 sum_largest;
@@ -49,32 +62,38 @@ struct thread_state {
 	u64 nest_ip;
 	u64 nest_value;
 	u64 nest_ret, nest_old;
-	u16 call_sys; /* our id of the system call in progress */
-	u8 call_handler;
-	u8 waking; /* a lock wait wants to know its waker */
-	u32 close_dev;
+	u64 alloc_gap; /* bytes that it allocates until the next sample; 0: not drawn yet */
 	u64 close_ino;
+	u32 close_dev;
 	u32 close_mode;
-	u32 seen_mode;
 	u32 stack_window; /* the second that `stacks` counts in */
 	u32 stacks;       /* copied in it */
 	u32 samples;      /* CPU samples so far */
-	u32 copying;      /* its stack, now: faults are ours */
-	u64 alloc_gap;    /* bytes that it allocates until the next sample; 0: not drawn yet */
+	u32 zero;
 };
 
 struct ring {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 16 << 20);
 };
+/* Each thread has the place that its id points to. The few whose place another thread has go by id into a hash table.
+ * Not in the kernel's task storage, since a look there costs 25 ns, and here 2: the verifier makes it inline. */
+#define THREAD_PLACES 8192
 struct threads {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, THREAD_PLACES);
+	__type(key, u32);
+	__type(value, struct thread_state);
+};
+struct more_threads {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, THREAD_PLACES / 4);
+	__type(key, u32);
 	__type(value, struct thread_state);
 };
 extern struct ring events SEC(".maps");
 extern struct threads threads SEC(".maps");
+extern struct more_threads more_threads SEC(".maps");
 
 /* With opt.follow: the processes that are recorded. Userspace begins the list, and their children join it. */
 struct games {
@@ -100,17 +119,8 @@ extern __u32 game_tgid, game_only;
 /* THIN_… */
 extern __u32 thin;
 
-/* In its place where task storage fails at times: by thread id. Preallocated, so that it can be used anywhere. */
-struct threads_by_tid {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 8192);
-	__type(key, u32);
-	__type(value, struct thread_state);
-};
-extern struct threads_by_tid threads_by_tid SEC(".maps");
-/* a new thread's state; numbers, since userspace does not know the type */
-extern const volatile u64 no_thread[64];
-_Static_assert(sizeof(struct thread_state) <= sizeof(no_thread), "no_thread holds a whole state");
+/* How often a file descriptor of the game may have come to mean another file, and calls in progress that may do so. */
+extern __u64 fd_changes, fd_changing;
 
 static __always_inline bool traced(struct task_struct *task)
 {
@@ -128,37 +138,24 @@ static __always_inline bool is_game(struct task_struct *task)
 	return !opt.follow || (u32)task->tgid == game_tgid;
 }
 
-static __always_inline struct thread_state *thread_state(struct task_struct *task)
-{
-	struct thread_state *st;
-	u32 tid = task->pid;
+/* bpf/threads.bpf.c */
+struct thread_state *threads__add(u32 tid) __hidden;
+void threads__remove(u32 tid) __hidden;
 
-	if (!opt.threads_by_tid)
-		return bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	st = bpf_map_lookup_elem(&threads_by_tid, &tid);
-	if (st)
-		return st;
-	bpf_map_update_elem(&threads_by_tid, &tid, (const void *)no_thread, BPF_NOEXIST);
-	return bpf_map_lookup_elem(&threads_by_tid, &tid);
-}
-
-/* Of a thread that had an event before: never allocates, so it may run anywhere. */
+/* Of a thread that had an event before. */
 static __always_inline struct thread_state *thread_state_if_any(struct task_struct *task)
 {
-	u32 tid = task->pid;
+	u32 tid = task->pid, place = tid & (THREAD_PLACES - 1);
+	struct thread_state *st = bpf_map_lookup_elem(&threads, &place);
 
-	if (!opt.threads_by_tid)
-		return bpf_task_storage_get(&threads, task, NULL, 0);
-	return bpf_map_lookup_elem(&threads_by_tid, &tid);
+	return st && st->tid == tid ? st : bpf_map_lookup_elem(&more_threads, &tid);
 }
 
-/* The thread is at its end: task storage goes by itself. */
-static __always_inline void forget_thread(struct task_struct *task)
+static __always_inline struct thread_state *thread_state(struct task_struct *task)
 {
-	u32 tid = task->pid;
+	struct thread_state *st = thread_state_if_any(task);
 
-	if (opt.threads_by_tid && traced(task))
-		bpf_map_delete_elem(&threads_by_tid, &tid);
+	return st ? st : threads__add(task->pid);
 }
 
 static __always_inline int lost(enum ev_class class)
@@ -174,17 +171,17 @@ static __always_inline u64 now(void)
 	return bpf_ktime_get_boot_ns();
 }
 
-static __always_inline struct irq_begin *irq_begin(void)
+static __always_inline struct cpu_state *cpu_state(void)
 {
-	return &irq_begins[bpf_get_smp_processor_id() & (LOST_CPUS - 1)];
+	return &cpu_states[bpf_get_smp_processor_id() & (LOST_CPUS - 1)];
 }
 
 /* enum wake_flags of the code that runs now */
 static __always_inline u8 irq_context(void)
 {
-	struct irq_begin *b = irq_begin();
+	struct cpu_state *c = cpu_state();
 
-	return (b->hard | b->timer ? WAKE_HARDIRQ : 0) | (b->soft ? WAKE_SOFTIRQ : 0);
+	return (c->hard | c->timer ? WAKE_HARDIRQ : 0) | (c->soft ? WAKE_SOFTIRQ : 0);
 }
 
 /* struct ev_x *e = reserve(x); if (!e) return lost(CLASS_…); *e = (struct ev_x){HDR(EV_X, ts, tid), …}; submit(e); */
@@ -206,12 +203,6 @@ static __always_inline void end_text(char *text, u32 n)
 		text[n + i] = 0;
 }
 
-struct file_id {
-	u64 ino;
-	u32 dev;
-	u32 generation;
-	u32 mode;
-};
 /* bpf/file.bpf.c */
 bool file__identify(struct file *file, struct file_id *id) __hidden;
 struct file *file__of_fd(struct task_struct *task, u32 fd) __hidden;

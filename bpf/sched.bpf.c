@@ -26,31 +26,23 @@ static __always_inline u32 cpu_of(struct task_struct *task)
 	return BPF_CORE_READ(old, cpu);
 }
 
-/* The system call that a thread of the game is in; SWITCH_USER where it is in none. */
-static __always_inline u16 call_of(struct task_struct *task, u16 *flags)
+/* The system call that a thread is in; NULL where it is in none. */
+static __always_inline const volatile struct bpf_syscall *call_of(struct task_struct *task)
 {
-	struct pt_regs *regs = (void *)bpf_task_pt_regs(task);
-	long nr = REGS_NR(regs);
+	long nr = REGS_NR((struct pt_regs *)bpf_task_pt_regs(task));
 
-	if (nr < 0) {
-		*flags |= SWITCH_USER;
-		return SYS_NONE;
-	}
-	return syscalls[nr & (SYSCALL_NRS - 1)].id;
+	return nr < 0 ? NULL : &syscalls[nr & (SYSCALL_NRS - 1)];
 }
 
 /* How long it will wait is not known yet, so each one is bounded by a budget instead. Where the system call itself says
  * what is waited for (a lock, a timer, a poll) the stack would say nothing new, and those are the waits that come by
  * the ten thousand. */
-static __always_inline u32 kernel_stack(u64 *ctx, struct task_struct *prev, u16 flags)
+static __always_inline u32 kernel_stack(u64 *ctx)
 {
 	struct kernel_stack_count *n = &kernel_stack_counts[bpf_get_smp_processor_id() & (LOST_CPUS - 1)];
-	long nr = REGS_NR((struct pt_regs *)bpf_task_pt_regs(prev)), id;
-	u32 second;
+	u32 second = now() >> 30;
+	long id;
 
-	if (!(flags & SWITCH_USER) && !syscalls[nr & (SYSCALL_NRS - 1)].kernel_stack)
-		return 0;
-	second = now() >> 30;
 	if (n->window != second) {
 		n->window = second;
 		n->taken = 0;
@@ -70,18 +62,24 @@ int sched__switch(u64 *ctx)
 {
 	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
 	u16 flags = ctx[0] ? SWITCH_PREEMPT : 0, sys = SYS_NONE, state;
+	const volatile struct bpf_syscall *call;
 	struct ev_switch *e;
-	u32 kstack = 0;
+	u32 kstack = 0, cpu;
 
 	state = opt.switch_has_state ? (u16)ctx[3] | (u16)prev->exit_state : state_of(prev);
 	if (traced(prev)) {
-		flags |= SWITCH_GAME;
-		sys = call_of(prev, &flags);
-		if (opt.kernel_stacks_per_second && state && !ctx[0] && !prev->exit_state)
-			kstack = kernel_stack(ctx, prev, flags);
+		call = call_of(prev);
+		flags |= call ? SWITCH_GAME : SWITCH_GAME | SWITCH_USER;
+		sys = call ? call->id : SYS_NONE;
+		if (opt.kernel_stacks_per_second && (!call || call->kernel_stack) && state && !ctx[0] &&
+			!prev->exit_state)
+			kstack = kernel_stack(ctx);
 	}
 	if (traced(next))
 		flags |= SWITCH_NEXT_GAME;
+	cpu = bpf_get_smp_processor_id();
+	if (cpu < LOST_CPUS)
+		cpu_states[cpu].runs = (u64)next->pid + 1;
 	e = reserve(switch);
 	if (!e)
 		return lost(CLASS_SCHED);
@@ -95,16 +93,23 @@ int sched__switch(u64 *ctx)
 	return 0;
 }
 
+static __always_inline u32 current_tid(void)
+{
+	u32 cpu = bpf_get_smp_processor_id();
+	u64 runs = cpu < LOST_CPUS ? cpu_states[cpu].runs : 0;
+
+	return runs ? runs - 1 : bpf_get_current_task_btf()->pid;
+}
+
 static __always_inline int waking(struct task_struct *task, u8 flags, u16 target)
 {
-	struct task_struct *waker = bpf_get_current_task_btf();
 	struct thread_state *st;
 	struct ev_waking *e;
 
 	if (opt.lock && traced(task)) {
 		st = thread_state_if_any(task);
 		if (st && st->waking)
-			st->waker = flags & (WAKE_HARDIRQ | WAKE_SOFTIRQ) ? 0 : waker->pid;
+			st->waker = flags & (WAKE_HARDIRQ | WAKE_SOFTIRQ) ? 0 : current_tid();
 	}
 	if (!opt.sched)
 		return 0;
@@ -113,7 +118,7 @@ static __always_inline int waking(struct task_struct *task, u8 flags, u16 target
 		return lost(CLASS_SCHED);
 	*e = (struct ev_waking){
 		HDR(WAKING, waking, now(), task->pid),
-		.waker = waker->pid,
+		.waker = current_tid(),
 		.target_cpu = target,
 		.prio = task->prio,
 		.flags = flags,
@@ -212,7 +217,8 @@ int sched__exit(u64 *ctx)
 	u32 tgid = task->tgid;
 	struct ev_exit *e;
 
-	forget_thread(task);
+	if (traced(task))
+		threads__remove(task->pid);
 	if (opt.follow && task->signal->nr_threads <= 1)
 		bpf_map_delete_elem(&games, &tgid);
 	if (!opt.sched && !opt.follow)

@@ -9,10 +9,18 @@ static __always_inline void enter(struct task_struct *task, struct thread_state 
 {
 	if (opt.lock && handler >= HANDLE_FUTEX && handler <= HANDLE_FUTEX2)
 		lock__enter(st, regs, handler);
-	else if (opt.file && handler >= HANDLE_READ && handler <= HANDLE_SYNC)
-		file__enter(task, st, regs, handler);
+	else if (opt.file && handler == HANDLE_CLOSE)
+		file__close(task, st, REGS_ARG0(regs));
 	else if (opt.alloc && handler == HANDLE_BRK)
 		st->call_was = task->mm->brk;
+}
+
+/* NULL: nobody wants it. The same answer at its entry and at its exit. */
+static __always_inline const volatile struct bpf_syscall *call_of(struct pt_regs *regs, long nr)
+{
+	const volatile struct bpf_syscall *call = &syscalls[nr & (SYSCALL_NRS - 1)];
+
+	return call->on && (call->handler != HANDLE_FUTEX || futex__waits(REGS_ARG1(regs))) ? call : NULL;
 }
 
 SEC("?tp_btf/sys_enter")
@@ -24,14 +32,15 @@ int syscall__enter(u64 *ctx)
 
 	if (!traced(task))
 		return 0;
-	call = &syscalls[ctx[1] & (SYSCALL_NRS - 1)];
-	if (!call->on)
+	call = call_of((struct pt_regs *)ctx[0], ctx[1]);
+	if (!call)
 		return 0;
 	st = thread_state(task);
 	if (!st)
 		return lost(CLASS_SYSCALL);
-	st->call_sys = call->id;
-	st->call_handler = call->handler;
+	if (call->changes_fds)
+		__sync_fetch_and_add(&fd_changing, 1);
+	st->call_cold = task->ioac.read_bytes;
 	enter(task, st, (struct pt_regs *)ctx[0], call->handler);
 	st->call_ts = now();
 	return 0;
@@ -65,12 +74,14 @@ int syscall__exit(u64 *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct pt_regs *regs = (void *)ctx[0];
+	const volatile struct bpf_syscall *call;
 	struct thread_state *st;
 	struct call c;
 
 	if (!traced(task))
 		return 0;
-	if (!syscalls[REGS_NR(regs) & (SYSCALL_NRS - 1)].on)
+	call = call_of(regs, REGS_NR(regs));
+	if (!call)
 		return 0;
 	st = thread_state_if_any(task);
 	if (!st || !st->call_ts)
@@ -80,8 +91,13 @@ int syscall__exit(u64 *ctx)
 	c.ret = result((s64)ctx[1]);
 	c.task = task;
 	c.st = st;
+	c.sys = call->id;
 	st->call_ts = 0;
-	return leave(&c, regs, st->call_handler);
+	if (call->changes_fds) {
+		__sync_fetch_and_add(&fd_changes, 1);
+		__sync_fetch_and_add(&fd_changing, -1);
+	}
+	return leave(&c, regs, call->handler);
 }
 
 #define SYSCALL(id, name, cause, handler) SYS_ID_##name = id,
@@ -102,11 +118,11 @@ struct timespec_arg {
  * be told: it was broken off, or waited for a time of day. */
 static __always_inline u64 overslept(struct call *c, struct pt_regs *regs)
 {
-	bool clock = c->st->call_sys == SYS_ID_clock_nanosleep;
+	bool clock = c->sys == SYS_ID_clock_nanosleep;
 	u64 id = clock ? REGS_ARG0(regs) : CLOCK_MONOTONIC, deadline, at;
 	struct timespec_arg asked = {};
 
-	if (c->ret || (!clock && c->st->call_sys != SYS_ID_nanosleep))
+	if (c->ret || (!clock && c->sys != SYS_ID_nanosleep))
 		return 0;
 	bpf_probe_read_user(&asked, sizeof(asked), (void *)(clock ? REGS_ARG2(regs) : REGS_ARG0(regs)));
 	deadline = (u64)asked.sec * 1000000000 + (u64)asked.nsec;
@@ -142,7 +158,7 @@ int other__exit(struct call *c, struct pt_regs *regs)
 		.arg0 = REGS_ARG0(regs),
 		.arg1 = REGS_ARG1(regs),
 		.ret = c->ret,
-		.sys = c->st->call_sys,
+		.sys = c->sys,
 		.fd_mode = id.mode,
 		.late = overslept(c, regs),
 	};

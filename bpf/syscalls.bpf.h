@@ -13,11 +13,28 @@ struct call {
 	s64 ret;
 	struct task_struct *task;
 	struct thread_state *st;
+	u16 sys; /* our id of it */
 };
+
+/* include/uapi/linux/futex.h */
+#define FUTEX_WAIT            0
+#define FUTEX_LOCK_PI         6
+#define FUTEX_WAIT_BITSET     9
+#define FUTEX_WAIT_REQUEUE_PI 11
+#define FUTEX_LOCK_PI2        13
+#define FUTEX_CMD_MASK        0x7f
+
+static __always_inline bool futex__waits(u32 op)
+{
+	u32 cmd = op & FUTEX_CMD_MASK;
+
+	return cmd == FUTEX_WAIT || cmd == FUTEX_WAIT_BITSET || cmd == FUTEX_LOCK_PI || cmd == FUTEX_LOCK_PI2 ||
+	       cmd == FUTEX_WAIT_REQUEUE_PI;
+}
 
 void lock__enter(struct thread_state *st, struct pt_regs *regs, u8 handler) __hidden;
 int lock__exit(struct call *c, struct pt_regs *regs, u8 handler) __hidden;
-void file__enter(struct task_struct *task, struct thread_state *st, struct pt_regs *regs, u8 handler) __hidden;
+void file__close(struct task_struct *task, struct thread_state *st, u32 fd) __hidden;
 int file__exit(struct call *c, struct pt_regs *regs, u8 handler) __hidden;
 int memory__exit(struct call *c, struct pt_regs *regs, u8 handler) __hidden;
 int other__exit(struct call *c, struct pt_regs *regs) __hidden;

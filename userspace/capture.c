@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 #include "capture_internal.h"
 #include "handlers.h"
@@ -103,11 +104,11 @@ static bool wanted(const struct capture *c, const char *name, enum ev_class clas
 {
 	if (!strncmp(name, "syscall__", 9))
 		return needs_syscalls(&c->o);
-	if (c->o.follow && (!strcmp(name, "sched__newtask") || !strcmp(name, "sched__exit")))
+	if (c->o.follow && !strcmp(name, "sched__newtask"))
 		return true;
 	if (!strcmp(name, "sched__waking") && c->o.on[CLASS_LOCK]) /* who woke a waiter */
 		return true;
-	if (!strcmp(name, "sched__exit") && c->threads_by_tid) /* to forget them */
+	if (!strcmp(name, "sched__exit")) /* to forget them */
 		return true;
 	if (class == CLASS_IRQ && (c->o.on[CLASS_SCHED] || c->o.on[CLASS_LOCK])) /* whether a wakeup is anyone's */
 		return true;
@@ -186,19 +187,16 @@ static bool class_wants(const struct capture_options *o, u8 handler)
 	return o->on[CLASS_ALLOC];
 }
 
-/* v6.2 e8b02296a6b8: until then bpf_task_storage_get finds nothing where another thread was preempted within it, and
- * what such a thread did would be missing. The helper's second variant came with the cure. */
-static bool task_storage_fails(const struct btf *btf)
+/* Calls after which a descriptor that meant one file may mean another. Those that only make new ones are not among
+ * them, since a new one is one that was closed before. */
+static bool changes_fds(int nr)
 {
-	return btf__find_by_name_kind(btf, "bpf_task_storage_get_recur", BTF_KIND_FUNC) < 0;
-}
-
-static int choose_thread_map(struct capture *c)
-{
-	int err = bpf_map__set_autocreate(c->skel->maps.threads, !c->threads_by_tid);
-
-	c->skel->rodata->opt.threads_by_tid = c->threads_by_tid;
-	return err ? err : bpf_map__set_autocreate(c->skel->maps.threads_by_tid, c->threads_by_tid);
+#ifdef SYS_dup2
+	if (nr == SYS_dup2)
+		return true;
+#endif
+	return nr == SYS_close || nr == SYS_close_range || nr == SYS_dup3 || nr == SYS_execve || nr == SYS_execveat ||
+	       nr == SYS_unshare;
 }
 
 /* What blocked the thread is told by the call itself: the lock's address, the timer, the files it polls. */
@@ -248,7 +246,8 @@ static void fill_options(struct capture *c)
 
 		ro->syscalls[nr].id = id;
 		ro->syscalls[nr].handler = handler;
-		ro->syscalls[nr].on = class_wants(&c->o, handler);
+		ro->syscalls[nr].changes_fds = c->o.on[CLASS_FILE] && changes_fds(nr);
+		ro->syscalls[nr].on = class_wants(&c->o, handler) || ro->syscalls[nr].changes_fds;
 		ro->syscalls[nr].kernel_stack = c->o.kernel_stacks == KERNEL_STACKS_ALL || !call_says_it(id);
 	}
 }
@@ -277,7 +276,7 @@ static int open_skeleton(struct capture *c)
 			if (program__is_uprobe(&c->programs[i]))
 				bpf_program__set_expected_attach_type(
 					c->programs[i].prog, (enum bpf_attach_type)UPROBE_MULTI_ATTACH_TYPE);
-	err = choose_thread_map(c) ?: bpf_map__set_autocreate(c->skel->maps.kernel_stacks, c->o.kernel_stacks);
+	err = bpf_map__set_autocreate(c->skel->maps.kernel_stacks, c->o.kernel_stacks);
 	if (!err)
 		err = bpf_map__set_max_entries(c->skel->maps.events, c->o.ring_bytes);
 	if (!err)
@@ -347,7 +346,6 @@ int capture__load(struct capture **out, const struct capture_options *o, capture
 		return -EOPNOTSUPP;
 	}
 	c->btf = btf__load_vmlinux_btf();
-	c->threads_by_tid = c->btf && task_storage_fails(c->btf);
 	err = load(c);
 	btf__free(c->btf);
 	c->btf = NULL;

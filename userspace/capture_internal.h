@@ -39,9 +39,8 @@ struct capture {
 	struct link *links;
 	int n_links, cap_links;
 	int n_cpus;
-	struct btf *btf;     /* the kernel's, while loading; NULL where it has none */
-	bool threads_by_tid; /* the kernel's task storage is not used */
-	bool uprobe_multi;   /* the kernel has it: the programs for sites are loaded for it */
+	struct btf *btf;   /* the kernel's, while loading; NULL where it has none */
+	bool uprobe_multi; /* the kernel has it: the programs for sites are loaded for it */
 	capture_note_fn note;
 	void *note_arg;
 };

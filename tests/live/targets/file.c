@@ -2,6 +2,7 @@
 /* file DIR: every call on a file that redframe knows, with its offset, result and path. Raw system calls, so that it is
  * certain which one is made. Lines: call NAME OFFSET RESULT PATH ARGUMENT */
 #include <linux/openat2.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
@@ -118,6 +119,42 @@ static void asks(int fd)
 	tell("ftruncate", NO_OFFSET, syscall(SYS_ftruncate, fd, (long)FILE_BYTES), data, NULL);
 }
 
+static void pread_twice(int fd, const char *path)
+{
+	for (int i = 0; i < 2; i++)
+		tell("pread64", 64, syscall(SYS_pread64, fd, buf, 10, 64L), path, NULL);
+}
+
+static void *open_out_instead(void *arg)
+{
+	int fd = *(int *)arg;
+
+	close(fd);
+	MUST(open(out, O_RDWR) == fd);
+	return NULL;
+}
+
+/* One number for one file after the other, by this thread and by another one. */
+static void renewed(int in, int to)
+{
+	int fd = tell("open", NO_OFFSET, syscall(SYS_open, data, O_RDONLY), data, NULL);
+	pthread_t other;
+
+	pread_twice(fd, data);
+	MUST(!pthread_create(&other, NULL, open_out_instead, &fd) && !pthread_join(other, NULL));
+	pread_twice(fd, out);
+	MUST(syscall(SYS_dup2, in, fd) == fd);
+	pread_twice(fd, data);
+	MUST(syscall(SYS_dup3, to, fd, O_CLOEXEC) == fd);
+	pread_twice(fd, out);
+	MUST(!syscall(SYS_close_range, fd, fd, 0));
+	MUST(tell("open", NO_OFFSET, syscall(SYS_open, data, O_RDONLY), data, NULL) == fd);
+	pread_twice(fd, data);
+	tell("close", NO_OFFSET, syscall(SYS_close, fd), data, NULL);
+	MUST(tell("open", NO_OFFSET, syscall(SYS_open, out, O_RDONLY), out, NULL) == fd);
+	pread_twice(fd, out);
+}
+
 static int resident(int fd, long offset, long bytes)
 {
 	static unsigned char pages[FILE_BYTES / 4096];
@@ -175,6 +212,7 @@ int main(int argc, char **argv)
 	copies(in, to);
 	opens();
 	asks(in);
+	renewed(in, to);
 	cold_and_warm(in);
 	for (int i = 0; i < n_rows; i++)
 		printf("call %s %ld %ld %s %s\n", rows[i].sys, rows[i].offset, rows[i].ret,
