@@ -26,6 +26,18 @@ static const struct option_row *next(const struct verb *v, const struct option_r
 	return NULL;
 }
 
+#define HELP_COLUMN 28
+
+/* bytes by which UTF-8 is longer than what is seen of it */
+static int beyond_ascii(const char *s)
+{
+	int n = 0;
+
+	for (; *s; s++)
+		n += ((u8)*s & 0xc0) == 0x80;
+	return n;
+}
+
 void options__help(const struct verb *v)
 {
 	printf("usage: redframe %s %s\n\n%s\n", v->name, v->synopsis, v->about);
@@ -38,7 +50,7 @@ void options__help(const struct verb *v)
 			snprintf(letter, sizeof(letter), "-%c, ", r->letter);
 		snprintf(left, sizeof(left), "%s--%s%s%s", letter, r->name, r->value ? " " : "",
 			r->value ? r->value : "");
-		printf("  %-28s %s\n", left, r->help);
+		printf("  %-*s %s\n", HELP_COLUMN + beyond_ascii(left), left, r->help);
 	}
 	if (v->examples)
 		printf("\nexamples:\n%s", v->examples);
