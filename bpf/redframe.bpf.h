@@ -119,7 +119,8 @@ extern __u32 game_tgid, game_only;
 /* THIN_… */
 extern __u32 thin;
 
-/* How often a file descriptor of the game may have come to mean another file, and calls in progress that may do so. */
+/* How often a file descriptor of the game may have come to mean another file, and calls and requests in progress that
+ * may do so. */
 extern __u64 fd_changes, fd_changing;
 
 static __always_inline bool traced(struct task_struct *task)

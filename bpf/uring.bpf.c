@@ -35,6 +35,8 @@ static __always_inline bool is_rw(u8 op)
 	return op == 1 || op == 2 || op == 4 || op == 5 || op == 22 || op == 23;
 }
 
+#define OP_CLOSE 19 /* there too: from then on a descriptor may mean another file */
+
 #define REQ_F_FIXED_FILE 1 /* include/linux/io_uring_types.h: fd is an index into the ring's own files */
 
 /* v5.19 6bf9c47a3989: a request has its file only when it is issued, after this tracepoint. NULL for a file that the
@@ -86,6 +88,8 @@ int file__uring_submit(u64 *ctx)
 		r.dev = id.dev;
 	}
 	bpf_map_update_elem(&requests, &key, &r, BPF_ANY);
+	if (r.op == OP_CLOSE)
+		__sync_fetch_and_add(&fd_changing, 1);
 	e = reserve(uring_submit);
 	if (!e)
 		return lost(CLASS_FILE);
@@ -127,6 +131,10 @@ int file__uring_complete(u64 *ctx)
 
 	if (!r)
 		return 0; /* not the game's, or submitted before we came */
+	if (r->op == OP_CLOSE) {
+		__sync_fetch_and_add(&fd_changes, 1);
+		__sync_fetch_and_add(&fd_changing, -1);
+	}
 	if (!r->ino)
 		identify_late((void *)key, r);
 	if (opt.uring_complete_has_cqe)

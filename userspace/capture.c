@@ -171,6 +171,7 @@ static void fit_uring(struct capture *c, const struct btf *btf)
 		return;
 	/* v5.18 c73ebb685fb6: until then io_uring_complete(ctx, user_data, res, cflags) */
 	submit->failed = complete->failed = true;
+	c->skel->bss->fd_changing = 1; /* a descriptor may be closed through it unseen, at any time */
 	bpf_program__set_autoload(submit->prog, false);
 	bpf_program__set_autoload(complete->prog, false);
 	capture__note(c, CLASS_FILE, "io_uring is not recorded: this kernel does not tell which request is complete");

@@ -68,7 +68,33 @@ static void test_every_request_is_recorded_when_submitted_and_when_complete(void
 	live__free(&l);
 }
 
+static void test_after_a_close_through_io_uring_a_descriptor_is_another_file(void **state)
+{
+	const struct live_event *e;
+	struct live l;
+	size_t n = 0;
+
+	live__init(&l);
+	live__start(&l, "uring", l.dir, "close", NULL);
+	live__record(&l, "--frame", "none", NULL);
+	live__run(&l);
+	if (live__rows(&l, "none")) {
+		live__free(&l);
+		live__skip("this kernel gives no io_uring");
+	}
+	live__each(&l, at, e, EV_FILE_READ)
+	{
+		if (((const struct ev_file_read *)e->hdr)->ret != 100)
+			continue;
+		own_path(&l, e);
+		assert_non_null(strstr(e->path, n++ < 3 ? "/data.bin" : "/other.bin"));
+	}
+	assert_int_equal(n, 6);
+	live__free(&l);
+}
+
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_every_request_is_recorded_when_submitted_and_when_complete),
+	cmocka_unit_test(test_after_a_close_through_io_uring_a_descriptor_is_another_file),
 };
 LIVE_MAIN(tests)
