@@ -98,6 +98,7 @@ static double run(struct sim *s, bool live)
 {
 	struct recording_writer w;
 	struct drain d = {.out = &w};
+	struct drain_ring ring = {.drain = &d};
 	double before;
 	int err = 0;
 
@@ -109,7 +110,7 @@ static double run(struct sim *s, bool live)
 		err = recording__create(&w, open("/dev/null", O_WRONLY | O_CLOEXEC), START);
 	before = cpu_seconds();
 	for (u32 i = 0; i < s->n && !err; i++)
-		err = drain__take(&d, &s->v[i].rec, sizeof(s->v[i].rec));
+		err = drain__take(&ring, &s->v[i].rec, sizeof(s->v[i].rec));
 	before = cpu_seconds() - before;
 	if (live && merge__late(s->merge))
 		s->disordered = true;

@@ -5,6 +5,7 @@
 #ifndef REDFRAME_BPF_OPTIONS_H
 #define REDFRAME_BPF_OPTIONS_H
 
+#define RINGS_MAX   64
 #define LOST_CPUS   512 /* a power of two; CPUs beyond share counters */
 #define SYSCALL_NRS 512 /* system call numbers that are told apart */
 
@@ -25,6 +26,8 @@ struct bpf_options {
 	__u64 stack_ring_bytes;                     /* with more in the ring, none is copied */
 	__u32 stacks_per_thread, stacks_per_second; /* budgets: of a thread without its samples, of the game */
 	__u32 kernel_stacks_per_second;             /* of a CPU; 0: none is taken */
+	__u32 rings;                                /* 0: one for all CPUs, else as many as there are */
+	__u32 ring_shift;                           /* CPUs of a ring, as a power of two */
 };
 
 /* why a stack was not copied, though the event was worth it */

@@ -12,6 +12,7 @@ struct cpu_state cpu_states[LOST_CPUS] = {};
 struct alloc_calls alloc_calls[LOST_CPUS] = {};
 
 struct ring events SEC(".maps");
+struct rings rings SEC(".maps");
 struct threads threads SEC(".maps");
 struct more_threads more_threads SEC(".maps");
 struct probes probes SEC(".maps");

@@ -132,7 +132,7 @@ static __always_inline int data(struct call *c, struct pt_regs *regs, u8 handler
 /* The path as the game gave it: read at the exit, when the kernel itself has touched the page. */
 static __always_inline bool tell_path_arg(struct call *c, u64 user)
 {
-	struct ev_path_arg *e = bpf_ringbuf_reserve(&events, sizeof(*e) + TEXT_ROOM, 0);
+	struct ev_path_arg *e = bpf_ringbuf_reserve(ring(), sizeof(*e) + TEXT_ROOM, 0);
 	long n;
 
 	if (!e) {

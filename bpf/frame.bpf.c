@@ -71,7 +71,7 @@ static __always_inline u32 copy_text(char *to, u64 from)
 
 static __always_inline int text(struct pt_regs *ctx, struct task_struct *task, const struct probe_desc *p)
 {
-	struct ev_message *e = bpf_ringbuf_reserve(&events, sizeof(*e) + TEXT_ROOM, 0);
+	struct ev_message *e = bpf_ringbuf_reserve(ring(), sizeof(*e) + TEXT_ROOM, 0);
 	u32 n;
 
 	_Static_assert(sizeof(struct ev_message) == sizeof(struct ev_scene), "one layout for both");
@@ -85,7 +85,7 @@ static __always_inline int text(struct pt_regs *ctx, struct task_struct *task, c
 
 static __always_inline int lock_name(struct pt_regs *ctx, struct task_struct *task, const struct probe_desc *p)
 {
-	struct ev_lock_name *e = bpf_ringbuf_reserve(&events, sizeof(*e) + TEXT_ROOM, 0);
+	struct ev_lock_name *e = bpf_ringbuf_reserve(ring(), sizeof(*e) + TEXT_ROOM, 0);
 	u32 n;
 
 	if (!e)

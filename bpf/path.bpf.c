@@ -105,7 +105,7 @@ __noinline int path__walk(u64 file, struct file_id *id, u32 tid)
 	key = (struct file_key){.ino = id->ino, .dev = id->dev, .generation = id->generation};
 	if (bpf_map_lookup_elem(&told, &key))
 		return 0;
-	e = bpf_ringbuf_reserve(&events, sizeof(*e) + WALK_AT + sizeof(*w), 0);
+	e = bpf_ringbuf_reserve(ring(), sizeof(*e) + WALK_AT + sizeof(*w), 0);
 	if (!e) {
 		lost(CLASS_FILE);
 		return 1;

@@ -35,7 +35,7 @@ static __always_inline int over_budget(struct thread_state *st, u64 ts, u32 reas
 	if (taken_in_window >= opt.stacks_per_second)
 		return skip(STACK_SKIP_GAME);
 	/* never at the expense of events */
-	if (bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > opt.stack_ring_bytes)
+	if (bpf_ringbuf_query(ring(), BPF_RB_AVAIL_DATA) > opt.stack_ring_bytes)
 		return skip(STACK_SKIP_RING);
 	st->stacks += reason != STACK_SAMPLE;
 	__sync_fetch_and_add(&taken_in_window, 1);
@@ -72,7 +72,7 @@ __noinline int stack__copy(u64 ts, u32 reason)
 
 	if (!st || !is_game(task) || over_budget(st, ts, reason))
 		return 0;
-	c = bpf_ringbuf_reserve(&events, sizeof(*c) + STACK_ROOM, 0);
+	c = bpf_ringbuf_reserve(ring(), sizeof(*c) + STACK_ROOM, 0);
 	if (!c)
 		return skip(STACK_SKIP_RING);
 	c->rec = (struct ev_stack){HDR(STACK, stack, ts, task->pid), .reason = reason};

@@ -22,10 +22,13 @@ struct capture_options {
 	u32 sample_hz;          /* CLASS_SAMPLE */
 	u32 stack_bytes;        /* of the stack that are copied for the events worth it; 0: none */
 	enum kernel_stacks_mode kernel_stacks;
-	size_t ring_bytes; /* a power of two, at least a page */
+	size_t ring_bytes; /* of all rings: a power of two, at least a page */
+	u32 rings;         /* at most so many, each of a group of CPUs: 0: by their number */
 };
 
 #define CAPTURE_RING_BYTES     (16u << 20)
+#define CAPTURE_RING_LEAST     (4u << 20) /* of several, each has at least this, or all that was asked for */
+#define CAPTURE_RING_CPUS      4          /* that share one, where that is not said */
 #define CAPTURE_SYSCALL_MIN_NS 50000
 
 /* which events come with the stack of their thread, and how many of them */
@@ -58,7 +61,11 @@ void capture__game(struct capture *c, u32 tgid, bool only);
 /* Where the game's allocator keeps its bins (userspace/heap.h); 0: not known. */
 void capture__heap(struct capture *c, u64 bins);
 
-int capture__ring_fd(const struct capture *c);
+/* rings are numbered from 0, and all as large; of which one a CPU's records go into is nobody's business */
+u32 capture__rings(const struct capture *c);
+size_t capture__ring_bytes(const struct capture *c);
+int capture__ring_fd(const struct capture *c, u32 ring);
+u32 capture__ring_of(const struct capture *c, u32 cpu);
 /* lost since load, by class and CPU */
 u64 capture__lost(const struct capture *c, enum ev_class class, u32 cpu);
 /* Events that the kernel did not hand to a program because it ran on that CPU already (v5.12 9ed9e9ba2337; before, not

@@ -39,8 +39,10 @@ struct capture {
 	struct link *links;
 	int n_links, cap_links;
 	int n_cpus;
-	struct btf *btf;   /* the kernel's, while loading; NULL where it has none */
-	bool uprobe_multi; /* the kernel has it: the programs for sites are loaded for it */
+	u32 n_rings, ring_shift;
+	int ring_fds[RINGS_MAX]; /* but for the first, which is the skeleton's */
+	struct btf *btf;         /* the kernel's, while loading; NULL where it has none */
+	bool uprobe_multi;       /* the kernel has it: the programs for sites are loaded for it */
 	capture_note_fn note;
 	void *note_arg;
 };

@@ -168,7 +168,7 @@ static int observe(struct findings *f, u32 tgid, int go, int fd)
 	if (!err)
 		err = capture__load(&c, &o, note, f);
 	if (!err)
-		err = drain__open(&d, c, &w, o.ring_bytes);
+		err = drain__open(&d, c, &w);
 	if (!err)
 		err = capture__attach(c);
 	if (!err) {

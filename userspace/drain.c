@@ -30,7 +30,8 @@ static void note_mark(struct drain *d, u64 ts)
 
 int drain__take(void *arg, void *data, size_t size)
 {
-	struct drain *d = arg;
+	struct drain_ring *ring = arg;
+	struct drain *d = ring->drain;
 	const struct ev_hdr *h = data;
 	size_t bytes = h->words * 8u; /* a text record reserves more than it uses */
 
@@ -44,21 +45,40 @@ int drain__take(void *arg, void *data, size_t size)
 	d->kinds[h->kind]++;
 	if (h->kind == EV_SWITCH)
 		d->game_switches += !!(((const struct ev_switch *)h)->flags & (SWITCH_GAME | SWITCH_NEXT_GAME));
-	d->pass_bytes += size + 8; /* the ring's own header */
+	ring->pass_bytes += size + 8; /* the ring's own header */
 	return recording__append(d->out, data, bytes);
 }
 
-int drain__open(struct drain *d, const struct capture *c, struct recording_writer *out, size_t ring_bytes)
+static int open_rings(struct drain *d)
+{
+	u32 n = capture__rings(d->capture);
+	int err = 0;
+
+	d->rings = calloc(n, sizeof(*d->rings));
+	if (!d->rings)
+		return -ENOMEM;
+	for (u32 i = 0; i < n && !err; i++) {
+		d->rings[i].drain = d;
+		if (i)
+			err = ring_buffer__add(d->ring, capture__ring_fd(d->capture, i), drain__take, &d->rings[i]);
+		else
+			d->ring = ring_buffer__new(capture__ring_fd(d->capture, 0), drain__take, d->rings, NULL);
+		if (!d->ring)
+			err = -errno;
+	}
+	return err;
+}
+
+int drain__open(struct drain *d, const struct capture *c, struct recording_writer *out)
 {
 	int cpus = libbpf_num_possible_cpus();
 
-	*d = (struct drain){.capture = c, .out = out, .ring_bytes = ring_bytes, .last_ts = clock_boot_ns()};
+	*d = (struct drain){.capture = c, .out = out, .ring_bytes = capture__ring_bytes(c), .last_ts = clock_boot_ns()};
 	d->cpus = cpus > 0 ? min(cpus, LOST_CPUS) : LOST_CPUS;
 	d->lost_before = calloc(CLASS_COUNT * d->cpus, sizeof(u64));
 	if (!d->lost_before)
 		return -ENOMEM;
-	d->ring = ring_buffer__new(capture__ring_fd(c), drain__take, d, NULL);
-	return d->ring ? 0 : -errno;
+	return open_rings(d);
 }
 
 int drain__tell_loss(struct drain *d, u32 class, u32 cpu, u64 n, u64 ts)
@@ -84,8 +104,10 @@ static int tell_losses(struct drain *d, u64 ts)
 			u64 *before = &d->lost_before[class * d->cpus + cpu];
 			u64 total = capture__lost(d->capture, class, cpu), n = total - *before;
 
-			if (n)
+			if (n) {
+				d->rings[capture__ring_of(d->capture, cpu)].lost += n;
 				err = drain__tell_loss(d, class, cpu, n, ts);
+			}
 			*before = total;
 		}
 	}
@@ -94,12 +116,17 @@ static int tell_losses(struct drain *d, u64 ts)
 
 int drain__pass(struct drain *d)
 {
+	u32 rings = capture__rings(d->capture);
 	u64 ts = clock_boot_ns();
 	int n, err;
 
 	d->wakeups++;
 	d->pass_bytes = 0;
 	n = ring_buffer__consume(d->ring);
+	for (u32 i = 0; i < rings; i++) {
+		d->pass_bytes = max(d->pass_bytes, d->rings[i].pass_bytes);
+		d->rings[i].pass_bytes = 0;
+	}
 	err = tell_losses(d, ts);
 	d->last_ts = ts;
 	return n < 0 ? n : err;
@@ -115,5 +142,6 @@ void drain__close(struct drain *d)
 {
 	ring_buffer__free(d->ring);
 	free(d->lost_before);
+	free(d->rings);
 	*d = (struct drain){};
 }

@@ -13,8 +13,16 @@ struct recording_writer;
 struct ring_buffer;
 struct stacks;
 
+/* one of the rings */
+struct drain_ring {
+	struct drain *drain;
+	u64 pass_bytes; /* moved in this pass */
+	u64 lost;
+};
+
 struct drain {
-	struct ring_buffer *ring;
+	struct ring_buffer *ring; /* all of them */
+	struct drain_ring *rings;
 	const struct capture *capture;
 	struct recording_writer *out;
 	struct stacks *stacks; /* NULL: copied stacks are dropped */
@@ -22,7 +30,7 @@ struct drain {
 	u32 cpus;
 	u64 *lost_before; /* [class][cpu] */
 	u64 last_ts;      /* of the pass before: losses happened since */
-	u64 pass_bytes;   /* moved in this pass */
+	u64 pass_bytes;   /* moved in this pass, of the fullest ring */
 	u64 wakeups;
 	/* for progress and limits */
 	u64 records, marks, lost;
@@ -32,11 +40,11 @@ struct drain {
 	u64 mark_ts, mark_ns, worst_ns; /* the last frame mark, the time between the last two, the longest so far */
 };
 
-int drain__open(struct drain *d, const struct capture *c, struct recording_writer *out, size_t ring_bytes);
+int drain__open(struct drain *d, const struct capture *c, struct recording_writer *out);
 /* One pass: everything that is in the ring now, then the losses. 0 or -errno of the recording. */
 int drain__pass(struct drain *d);
-/* One record of a ring: what libbpf calls, and bench/rings.c. 0 or -errno of the recording. */
-int drain__take(void *drain, void *data, size_t size);
+/* One record of a struct drain_ring: what libbpf calls, and bench/rings.c. 0 or -errno of the recording. */
+int drain__take(void *ring, void *data, size_t size);
 /* Writes down that n records of a class are missing since the pass before. 0 or -errno of the recording. */
 int drain__tell_loss(struct drain *d, u32 class, u32 cpu, u64 n, u64 ts);
 /* How long the ring can wait for the next pass: 1 to 5 ms, by how full it was. */

@@ -193,6 +193,7 @@ static void measure(struct run *r, enum ev_class class, struct result *out)
 		.sample_hz = 1000,
 		.stack_bytes = RECORD_STACK_BYTES,
 		.ring_bytes = RING_BYTES,
+		.rings = 1,
 	};
 	struct ring_buffer *ring = NULL;
 	struct capture *c = NULL;
@@ -202,7 +203,7 @@ static void measure(struct run *r, enum ev_class class, struct result *out)
 	o.on[class] = true;
 	err = capture__load(&c, &o, say_note, NULL);
 	if (!err)
-		ring = ring_buffer__new(capture__ring_fd(c), drop, NULL, NULL);
+		ring = ring_buffer__new(capture__ring_fd(c, 0), drop, NULL, NULL);
 	if (!err)
 		err = ring ? pairs(r, c, ring, class, out) : -errno;
 	if (err)
@@ -282,7 +283,7 @@ static int find_sites(struct run *r)
 
 static int begin(struct run *r)
 {
-	struct capture_options o = {.tgid = r->target.tgid, .ring_bytes = RING_BYTES};
+	struct capture_options o = {.tgid = r->target.tgid, .ring_bytes = RING_BYTES, .rings = 1};
 	int status = find_sites(r), err;
 
 	if (status)
@@ -292,7 +293,7 @@ static int begin(struct run *r)
 	if (!err)
 		err = capture__attach_sites_again(r->base, &r->sites, PROBE_FRAME);
 	if (!err) {
-		r->frames.ring = ring_buffer__new(capture__ring_fd(r->base), take_frame, &r->frames, NULL);
+		r->frames.ring = ring_buffer__new(capture__ring_fd(r->base, 0), take_frame, &r->frames, NULL);
 		err = r->frames.ring ? 0 : -errno;
 	}
 	if (!err)

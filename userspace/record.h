@@ -24,6 +24,7 @@ struct record_options {
 	struct option_texts meta, alloc_fn;
 	u64 alloc_sample; /* bytes */
 	u64 buffer;
+	const char *rings_word;
 	u64 stack; /* bytes copied of a stack */
 	u64 sample_hz;
 	double max_overhead; /* percent of a CPU; 0: no bound */
@@ -34,6 +35,7 @@ struct record_options {
 	bool on[CLASS_COUNT];
 	enum alloc_mode alloc;
 	enum kernel_stacks_mode kernel_stacks;
+	u32 rings; /* 0: auto */
 	struct explain_options explain;
 };
 

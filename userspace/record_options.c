@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "capture.h"
+#include "bpf_options.h"
 #include "events_desc.h"
 #include "explain_verb.h"
 #include "log.h"
@@ -49,6 +51,8 @@ const struct option_row record_capture_rows[] = {
 		"kernel stacks of blocking waits: default some, where the system call does not say it all"),
 	ROW("meta", 0, OPT_TEXTS, meta, "KEY=VALUE", "kept in the recording; may come again"),
 	ROW("buffer", 0, OPT_BYTES, buffer, "SIZE", "ring buffer; default 16M"),
+	ROW("rings", 0, OPT_TEXT, rings_word, "N|auto",
+		"of how many rings it consists, each of a group of CPUs; default auto: one for 4 CPUs"),
 	ROW("max-overhead", 0, OPT_PERCENT, max_overhead, "PCT",
 		"of a CPU that probes may cost the game before some are left out; default 3, 0: no bound"),
 	ROW("quiet", 'q', OPT_FLAG, quiet, NULL, "only errors"),
@@ -174,6 +178,22 @@ static int check_buffer(struct record_options *o)
 	return 0;
 }
 
+static int check_rings(struct record_options *o)
+{
+	char *end;
+	unsigned long n = strtoul(o->rings_word, &end, 10);
+
+	o->rings = 0;
+	if (!strcmp(o->rings_word, "auto"))
+		return 0;
+	if (*o->rings_word < '0' || *o->rings_word > '9' || *end || !n || n > RINGS_MAX) {
+		log_err("--rings: '%s' is not a number from 1 to %d, or auto", o->rings_word, RINGS_MAX);
+		return -EINVAL;
+	}
+	o->rings = (u32)n;
+	return 0;
+}
+
 static int check_alloc_fn(const struct record_options *o)
 {
 	char symbol[512];
@@ -208,6 +228,7 @@ void record_options__defaults(struct record_options *o)
 		.kernel_stacks_word = "some",
 		.budget = "auto",
 		.buffer = CAPTURE_RING_BYTES,
+		.rings_word = "auto",
 		.sample_hz = 1000,
 		.stack = RECORD_STACK_BYTES,
 		.max_overhead = RECORD_MAX_OVERHEAD,
@@ -230,7 +251,7 @@ int record_options__check(struct record_options *o, char **argv, int n, int comm
 		return -EINVAL;
 	}
 	if ((o->events && record_options__events(o->on, o->events)) || alloc_mode(o) || kernel_stacks_mode(o) ||
-		check_target(o) || check_buffer(o) || check_meta(o) || check_alloc_fn(o))
+		check_target(o) || check_buffer(o) || check_rings(o) || check_meta(o) || check_alloc_fn(o))
 		return -EINVAL;
 	if (budget__parse(o->budget, &o->explain)) {
 		log_err("--budget: '%s' is not milliseconds, NNfps or auto", o->budget);

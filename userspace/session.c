@@ -16,6 +16,7 @@
 #include "scout.h"
 #include "session.h"
 #include "startup.h"
+#include "strings.h"
 
 void session__note(struct session *s, u32 severity, enum ev_class class, const char *fmt, ...)
 {
@@ -142,6 +143,7 @@ static int load(struct session *s)
 		.stack_bytes = (u32)o->stack,
 		.kernel_stacks = o->on[CLASS_SCHED] ? o->kernel_stacks : KERNEL_STACKS_OFF,
 		.ring_bytes = o->buffer,
+		.rings = o->rings,
 	};
 
 	memcpy(c.on, o->on, sizeof(c.on));
@@ -259,7 +261,7 @@ int session__attach(struct session *s, int fd)
 	err = load(s);
 	s->start = clock_boot_ns();
 	if (!err)
-		err = drain__open(&s->drain, s->capture, &s->out, s->o->buffer);
+		err = drain__open(&s->drain, s->capture, &s->out);
 	session__open_stacks(s);
 	if (!err)
 		err = capture__attach(s->capture);
@@ -414,6 +416,20 @@ static void tell_skipped(struct session *s)
 			(unsigned long long)n, worst);
 }
 
+/* With one ring there is nothing to tell that the LOST records do not. */
+static void tell_rings(struct session *s)
+{
+	u32 n = capture__rings(s->capture);
+	struct str lost = {0};
+
+	for (u32 i = 0; i < n && n > 1; i++)
+		str__fmt(&lost, " lost.%u=%llu", i, (unsigned long long)s->drain.rings[i].lost);
+	if (lost.len)
+		meta__info(&s->out, clock_boot_ns(), "session.rings", "rings=%u bytes=%llu%s", n,
+			(unsigned long long)s->drain.ring_bytes, lost.s);
+	str__free(&lost);
+}
+
 int session__finish(struct session *s)
 {
 	const char *why;
@@ -430,6 +446,7 @@ int session__finish(struct session *s)
 	why = preload__shortfall(&s->preload);
 	if (why)
 		session__note(s, 1, CLASS_ALLOC, "allocations not covered: %s", why);
+	tell_rings(s);
 	write_cost(s, clock_boot_ns());
 	session__end_cost(s);
 	meta__clock(&s->out);
