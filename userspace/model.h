@@ -40,6 +40,7 @@ struct symbol {
 	u64 addr, size;
 	const char *name;   /* demangled */
 	const char *object; /* base name of the file */
+	u32 outer;          /* the model's own */
 };
 
 /* A place in the code, and what called it. Ids count from 1; 0 is none. */

@@ -256,24 +256,38 @@ static int by_addr(const void *a, const void *b)
 {
 	const struct symbol *x = a, *y = b;
 
-	return x->addr != y->addr ? (x->addr < y->addr ? -1 : 1) : (x->size > y->size) - (x->size < y->size);
+	return x->addr != y->addr ? (x->addr < y->addr ? -1 : 1) : (x->size < y->size) - (x->size > y->size);
 }
 
-/* in order, each once */
+static bool has(const struct symbol *s, u64 addr)
+{
+	return addr - s->addr < max(s->size, (u64)1);
+}
+
+/* In order, each once, with the symbol that it lies in (its place + 1; 0: none): one may lie in another, as
+ * __read_nocancel does in older C libraries' read. */
 static void sort_symbols(struct model *m)
 {
 	size_t i, kept = 1;
 
 	qsort(m->symbols, m->n_symbols, sizeof(*m->symbols), by_addr);
+	m->symbols[0].outer = 0;
 	for (i = 1; i < m->n_symbols; i++) {
 		const struct symbol *last = &m->symbols[kept - 1], *s = &m->symbols[i];
+		u32 outer = (u32)kept;
 
-		if (s->addr != last->addr || s->size != last->size || s->name != last->name)
-			m->symbols[kept++] = *s;
+		if (s->addr == last->addr && s->size == last->size && s->name == last->name)
+			continue;
+		while (outer && !has(&m->symbols[outer - 1], s->addr))
+			outer = m->symbols[outer - 1].outer;
+		m->symbols[kept] = *s;
+		m->symbols[kept++].outer = outer;
 	}
 	m->n_symbols = kept;
 	m->symbols_sorted = true;
 }
+
+#define SYMBOLS_DEEP 64 /* that lie in one another; more is damage */
 
 const struct symbol *model__symbol(const struct model *m, u64 addr)
 {
@@ -288,7 +302,8 @@ const struct symbol *model__symbol(const struct model *m, u64 addr)
 		else
 			lo = mid + 1;
 	}
-	if (!lo || addr - m->symbols[lo - 1].addr >= max(m->symbols[lo - 1].size, (u64)1))
-		return NULL;
-	return &m->symbols[lo - 1];
+	for (int i = 0; i < SYMBOLS_DEEP && lo; i++, lo = m->symbols[lo - 1].outer)
+		if (has(&m->symbols[lo - 1], addr))
+			return &m->symbols[lo - 1];
+	return NULL;
 }

@@ -198,6 +198,26 @@ static void test_a_mapping_without_a_name_takes_its_files(void **state)
 	model__free(m);
 }
 
+static void test_of_symbols_in_one_another_the_innermost_is_found_and_the_outer_ones_behind_it(void **state)
+{
+	struct model *m = model_of("9 0 0 symbol addr=0x1000 size=0x100 name=\"read\"\n"
+				   "9 0 0 symbol addr=0x1010 size=0x10 name=\"nocancel\"\n"
+				   "9 0 0 symbol addr=0x1014 size=4 name=\"inmost\"\n"
+				   "9 0 0 symbol addr=0x1000 size=8 name=\"entry\"\n"
+				   "9 0 0 symbol addr=0x1200 size=0x10 name=\"next\"\n");
+
+	assert_string_equal(model__symbol(m, 0x1007)->name, "entry");
+	assert_string_equal(model__symbol(m, 0x1008)->name, "read");
+	assert_string_equal(model__symbol(m, 0x1012)->name, "nocancel");
+	assert_string_equal(model__symbol(m, 0x1017)->name, "inmost");
+	assert_string_equal(model__symbol(m, 0x1018)->name, "nocancel");
+	assert_string_equal(model__symbol(m, 0x1020)->name, "read");
+	assert_string_equal(model__symbol(m, 0x10ff)->name, "read");
+	assert_null(model__symbol(m, 0x1100));
+	assert_null(model__symbol(m, 0x1210));
+	model__free(m);
+}
+
 static void test_symbols_are_found_by_any_address_in_them(void **state)
 {
 	struct model *m = model_of("9 0 0 symbol addr=0x3000 size=0x10 name=\"late\\0game\"\n"
@@ -393,6 +413,7 @@ int main(void)
 		cmocka_unit_test(test_mappings_follow_the_calls_that_change_them),
 		cmocka_unit_test(test_a_mapping_without_a_name_takes_its_files),
 		cmocka_unit_test(test_symbols_are_found_by_any_address_in_them),
+		cmocka_unit_test(test_of_symbols_in_one_another_the_innermost_is_found_and_the_outer_ones_behind_it),
 		cmocka_unit_test(test_counts_and_losses_are_kept_per_class),
 		cmocka_unit_test(test_info_keeps_order_and_the_last_value),
 		cmocka_unit_test(test_what_says_what_a_person_wants_to_know),
