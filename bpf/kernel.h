@@ -216,6 +216,9 @@ struct pt_regs {
 #define REGS_ARG5(r) ((r)->r9)
 /* The system call in progress, -1 in an exception or interrupt: entry code sets orig_ax so */
 #define REGS_NR(r) ((long)(r)->orig_ax)
+/* A probe's trap: an instruction of one byte, which the saved address lies behind */
+#define TRAP_BYTES 1
+#define TRAP_INSN  0xcc
 /* of a function call: where the first two arguments lie */
 #define REGS_FIRST_ARG  di
 #define REGS_SECOND_ARG si

@@ -246,13 +246,13 @@ static __always_inline void path__tell(struct file *file, struct file_id *id, st
 }
 
 /* bpf/stack.bpf.c */
-int stack__copy(u64 ts, u32 reason);
+int stack__copy(u64 ts, u32 reason, u32 behind);
 
 /* The stack for the event of ts that the current thread is about to record, if it is worth one. */
 static __always_inline void stack__tell(u64 ts, bool worth, u32 reason)
 {
 	if (opt.stack_bytes && worth && !(thin & THIN_STACK))
-		stack__copy(ts, reason);
+		stack__copy(ts, reason, 0);
 }
 
 #define S_IFMT  0170000

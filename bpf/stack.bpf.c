@@ -61,8 +61,9 @@ static __always_inline void copy(struct stack_copy *c, u64 base)
 	c->more = end >= opt.stack_bytes;
 }
 
-/* A global function, so that it is verified once. Of the current thread, for its event of ts that is recorded next. */
-__noinline int stack__copy(u64 ts, u32 reason)
+/* A global function, so that it is verified once. Of the current thread, for its event of ts that is recorded next.
+ * behind: how far its saved address is behind the instruction that it is at, bytes. */
+__noinline int stack__copy(u64 ts, u32 reason, u32 behind)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread_state *st = thread_state_if_any(task);
@@ -77,6 +78,7 @@ __noinline int stack__copy(u64 ts, u32 reason)
 		return skip(STACK_SKIP_RING);
 	c->rec = (struct ev_stack){HDR(STACK, stack, ts, task->pid), .reason = reason};
 	bpf_probe_read_kernel(c->regs, sizeof(*regs), regs);
+	REGS_IP((struct pt_regs *)c->regs) -= behind;
 	sp = REGS_SP(regs);
 	st->copying = 1;
 	copy(c, sp & ~(u64)(STACK_PIECE - 1));

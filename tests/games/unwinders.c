@@ -16,7 +16,8 @@
  *
  *   same     it does, to the outermost call, and a call instruction stands before the place that it returned to
  *   cut      redframe says that it does not know the caller, or does not come to the outermost one
- *   differ   anything else
+ *   differ   anything else; or the top of the stack looks like another return, as where the code has just been entered
+ * and the frame pointer is its caller's still
  */
 #include <dirent.h>
 #include <elf.h>
@@ -47,6 +48,7 @@ struct one {
 	u64 ours[UNWIND_CALLS_MAX];
 	int n;
 	bool truncated;
+	u64 top;     /* of the stack */
 	int core;    /* number of its core file; -1: none, the caller is not known */
 	bool made;   /* its innermost call is in code made at run time: the core begins at its caller */
 	u64 *theirs; /* return addresses; NULL: gdb had nothing */
@@ -145,6 +147,13 @@ static bool is_made(u64 addr)
 	return !m || (!m->ino && strcmp(m->path, "[vdso]"));
 }
 
+static bool is_code(u64 addr)
+{
+	const struct map *m = map_at(addr);
+
+	return m && m->prot & PROT_EXEC;
+}
+
 /* before a return address: call rel32, or call through a register or memory, of two to eight bytes */
 static bool after_a_call(u64 addr)
 {
@@ -238,6 +247,10 @@ static void ask_gdb(struct one *all, int n)
 			o->ended = ended;
 			for (at += used; o->m < UNWIND_CALLS_MAX && *at == ' ';)
 				o->theirs[o->m++] = strtoull(at, &at, 16);
+			if (o->m && !is_code(o->theirs[o->m - 1])) { /* it has lost its way */
+				o->m--;
+				o->ended = false;
+			}
 		}
 	}
 	if (f)
@@ -261,6 +274,8 @@ static enum result compare(const struct one *o, int *at)
 		if (o->theirs[i] != o->ours[i + skip] && o->theirs[i] != o->ours[i + skip] + 1)
 			return DIFFER;
 	if (o->made && (!o->m || !after_a_call(o->theirs[0])))
+		return DIFFER;
+	if (o->made && o->top != o->theirs[0] && !is_made(o->top) && is_code(o->top) && after_a_call(o->top))
 		return DIFFER;
 	if (o->m == o->n - skip && o->ended)
 		return o->truncated ? CUT : SAME;
@@ -302,6 +317,7 @@ static void unwind_one(struct one *o, struct unwinder *u, const struct stack_cop
 
 	o->n = unwinder__walk(u, s, o->ours, &o->truncated);
 	o->made = is_made(o->ours[0]);
+	stack_word(s, s->regs[AT_SP], &o->top);
 	o->core = -1;
 	if (!o->made)
 		o->core = write_core(s, s->regs);

@@ -309,6 +309,45 @@ static void test_the_kernels_own_code_in_the_game_has_a_name(void **state)
 	live__free(&l);
 }
 
+/* While the kernel is at a probe, the address that it has of the thread lies behind the probe's first byte, which is
+ * the middle of an instruction here: by its unwinding rules, or those of the next one, the chain would be another. */
+static void test_a_sample_at_a_probe_is_where_the_thread_is(void **state)
+{
+	u32 at_probe = 0, behind = 0, chains = 0;
+	const struct live_event *e;
+	char frame[PATH_MAX];
+	struct live l;
+	u64 probe;
+
+	live__init(&l);
+	live__start(&l, "stepped", NULL);
+	snprintf(frame, sizeof(frame), "uprobe:%s:stepped", live__target_path("stepped"));
+	live__record(&l, "--frame", frame, "--events", "sched,sample", NULL);
+	live__run(&l);
+	probe = (u64)live__num(&l, "stepped", 0, 0);
+	live__each(&l, at, e, EV_SAMPLE)
+	{
+		const struct ev_sample *s = (const struct ev_sample *)e->hdr;
+
+		behind += s->kernel && s->ip == probe + 1;
+		at_probe += s->kernel && s->ip == probe;
+	}
+	live__each(&l, at2, e, EV_STACK)
+	{
+		u32 id = ((const struct ev_stack *)e->hdr)->chain;
+		const struct call *c = model__call(l.model, id);
+
+		assert_false(c && c->addr == probe + 1);
+		if (!c || c->addr != probe)
+			continue;
+		chains++;
+		assert_string_equal(chain_of(&l, id, "stepped").text, "stepped<main");
+	}
+	if (behind || at_probe < 5)
+		fail_msg("%u samples at the probe, %u behind its first byte, %u chains", at_probe, behind, chains);
+	live__free(&l);
+}
+
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_optimised_code_without_frame_pointers),
 	cmocka_unit_test(test_a_stripped_program_with_a_debug_file),
@@ -319,6 +358,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_symbolize_adds_the_names_later),
 	cmocka_unit_test(test_a_recording_has_all_names_where_its_program_is_gone),
 	cmocka_unit_test(test_the_kernels_own_code_in_the_game_has_a_name),
+	cmocka_unit_test(test_a_sample_at_a_probe_is_where_the_thread_is),
 	cmocka_unit_test(test_without_stacks_there_is_none_in_the_recording),
 };
 LIVE_MAIN(tests)

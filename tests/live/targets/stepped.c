@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* stepped: runs the kernel's code for games ([vdso]), then calls a function whose probe the kernel cannot emulate, so
- * that its instruction runs elsewhere ([uprobes]). Lines: vdso START END, uprobes START END */
+ * that its instruction runs elsewhere ([uprobes]). Lines: vdso START END, uprobes START END, stepped ADDRESS */
+#include <stdint.h>
 #include "target.h"
 
 #define VDSO_NS    300000000ULL
@@ -48,6 +49,7 @@ int main(void)
 			n = stepped(n) & 0xff;
 	tell("vdso", "[vdso]");
 	tell("uprobes", "[uprobes]");
+	printf("stepped %llu\n", (unsigned long long)(uintptr_t)stepped);
 	target_done();
 	return 0;
 }
