@@ -277,6 +277,41 @@ static int decide(struct comparison *c)
 	return err;
 }
 
+static int take_use(const char *const *cells, int n, void *arg)
+{
+	double all = cells[0] ? strtod(cells[0], NULL) : 0;
+
+	*(double *)arg = all > 0 && cells[1] ? 100 * strtod(cells[1], NULL) / all : -1;
+	return 0;
+}
+
+/* Of all runs of a set together. */
+static int load_others(struct store *s, const struct run_set *set, double *percent)
+{
+	struct value args[RUN_SET_MAX];
+	struct str sql = {0};
+	int n = 0, err;
+
+	*percent = -1;
+	str__add(&sql, "SELECT sum(CASE WHEN name = 'cpus.all_ns' THEN value ELSE 0 END), "
+		       "sum(CASE WHEN name = 'cpus.all_ns' THEN 0 ELSE value END) FROM counters WHERE name IN "
+		       "('cpus.all_ns', 'cpus.others_ns', 'cpus.stolen_ns') AND run_id IN ");
+	run_set__in(set, &sql, args, &n);
+	err = sql.oom ? -ENOMEM : store__query(s, sql.s, args, n, take_use, percent);
+	str__free(&sql);
+	return err;
+}
+
+static int look_at_machine(struct store *s, struct comparison *c)
+{
+	int err = load_others(s, &c->base, &c->base_others) ?: load_others(s, &c->new, &c->new_others);
+	double more = c->new_others - c->base_others;
+
+	if (!err && c->base_others >= 0 && c->new_others >= 0)
+		c->disturbed = c->worse ? more >= COMPARE_BUSIER : more <= -COMPARE_BUSIER;
+	return err;
+}
+
 int compare__run(struct store *s, const struct compare_options *o, struct comparison *c)
 {
 	int err = run_set__name(s, &c->base, c->base_name, sizeof(c->base_name));
@@ -293,7 +328,7 @@ int compare__run(struct store *s, const struct compare_options *o, struct compar
 			continue;
 		err = scene_stats__compute(&sc->stats) ?: load_changes(s, c, sc) ?: find_firsts(s, sc);
 	}
-	return err ? err : decide(c);
+	return err ?: decide(c) ?: look_at_machine(s, c);
 }
 
 static const struct scene_comparison *same_scene(const struct comparison *c, const char *name)
@@ -326,6 +361,7 @@ void compare__confirm(struct comparison *c, const struct comparison *again)
 		c->worse |= worse;
 	}
 	c->refuted = was && !c->worse;
+	c->disturbed = again->disturbed;
 }
 
 static void free_sample(struct sample *a)

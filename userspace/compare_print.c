@@ -72,7 +72,7 @@ static void conclusion(struct str *s, const struct comparison *c)
 	for (int i = 0; i < c->n_scenes; i++)
 		measured += !c->scenes[i].why_not;
 	add_escaped(s, c->new_name);
-	if (!measured)
+	if (!measured || c->disturbed)
 		str__add(s, " could not be compared with ");
 	else
 		str__add(s, c->worse ? " is worse than " : c->better ? " is better than " : " is no worse than ");
@@ -83,6 +83,21 @@ static void conclusion(struct str *s, const struct comparison *c)
 		str__add(s, ": what seemed worse was not confirmed");
 	else if (c->confirming && c->worse)
 		str__add(s, ", confirmed");
+}
+
+/* What others took of the machine, where that differs; in one sentence. */
+static void machine(struct str *s, const struct comparison *c, const char *begin)
+{
+	double more = c->new_others - c->base_others;
+
+	if (c->base_others < 0 || c->new_others < 0 || fabs(more) < COMPARE_BUSIER)
+		return;
+	str__fmt(s, "%sThe machine was busier in the %s: others had %.0f %% of its CPU time, in the %s %.0f %%.%s\n",
+		begin, more > 0 ? "new runs" : "base", fmax(c->base_others, c->new_others),
+		more > 0 ? "base" : "new runs", fmin(c->base_others, c->new_others),
+		!c->disturbed ? ""
+		: c->worse    ? " What got worse may be due to that."
+			      : " What got worse may be hidden by that.");
 }
 
 /* ---- text ---- */
@@ -144,6 +159,7 @@ void compare__text(struct str *s, const struct comparison *c)
 {
 	conclusion(s, c);
 	str__add(s, "\n");
+	machine(s, c, "  ");
 	for (int i = 0; i < c->n_scenes; i++) {
 		if (!c->scenes[i].answer)
 			continue;
@@ -215,6 +231,7 @@ void compare__markdown(struct str *s, const struct comparison *c)
 	add_plain(s, line.s ?: "");
 	str__add(s, "\n\n");
 	str__free(&line);
+	machine(s, c, "- ");
 	for (int i = 0; i < c->n_scenes; i++) {
 		if (!c->scenes[i].answer)
 			continue;
@@ -301,12 +318,31 @@ static void json_scene(struct str *s, const struct scene_comparison *sc)
 	str__add(s, "]}");
 }
 
+static void maybe_percent(struct str *s, const char *key, double percent)
+{
+	if (percent < 0)
+		str__fmt(s, "\"%s\": null", key);
+	else
+		str__fmt(s, "\"%s\": %.3f", key, percent);
+}
+
+static void json_machine(struct str *s, const struct comparison *c)
+{
+	str__add(s, "\"machine\": {");
+	maybe_percent(s, "base_others_percent", c->base_others);
+	str__add(s, ", ");
+	maybe_percent(s, "new_others_percent", c->new_others);
+	str__fmt(s, ", \"disturbed\": %s}", c->disturbed ? "true" : "false");
+}
+
 void compare__json(struct str *s, const struct comparison *c)
 {
 	str__add(s, "{\"schema\": 1,\n ");
 	json_side(s, "base", c->base_name, &c->base);
 	str__add(s, ",\n ");
 	json_side(s, "new", c->new_name, &c->new);
+	str__add(s, ",\n ");
+	json_machine(s, c);
 	str__fmt(s, ",\n \"worse\": %s, \"better\": %s, \"confirmed\": %s,\n \"scenes\": [",
 		c->worse ? "true" : "false", c->better ? "true" : "false",
 		!c->confirming ? "null"

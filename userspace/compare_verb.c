@@ -136,7 +136,7 @@ static int print(const struct compare_verb *o, const struct comparison *c)
 		log_err("compare: %s", errstr(err));
 	for (int i = 0; i < c->n_scenes; i++)
 		measured += !c->scenes[i].why_not;
-	return err || !measured ? EXIT_NOT_MEASURED : c->worse ? EXIT_WORSE : EXIT_OK;
+	return err || !measured || c->disturbed ? EXIT_NOT_MEASURED : c->worse ? EXIT_WORSE : EXIT_OK;
 }
 
 static int run(const struct compare_verb *o, char **argv, const struct compare_options *options)

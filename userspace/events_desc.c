@@ -216,6 +216,7 @@ u64 ev__count(const struct ev_hdr *h)
 	case EV_COST:
 	case EV_EFFECT:
 	case EV_MEMORY:
+	case EV_CPU_USE:
 		return 0;
 	}
 	return 1;

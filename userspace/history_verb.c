@@ -184,7 +184,7 @@ static int is_worse(struct store *s, const struct history_verb *o, const struct 
 	for (int k = 0; k < c.n_scenes; k++)
 		measured += !c.scenes[k].why_not;
 	if (!err)
-		err = measured ? c.worse : -ENODATA;
+		err = measured && !c.disturbed ? c.worse : -ENODATA;
 	compare__free(&c);
 	return err;
 }
@@ -282,7 +282,8 @@ static int run(const struct history_verb *o, struct store *s, struct points *p)
 	if (!err && o->bisect)
 		err = bisect(s, o, p, &first);
 	if (err == -ENODATA)
-		log_err("history: runs cannot be compared: too few frames, or no scene in common");
+		log_err("history: runs cannot be compared: too few frames, no scene in common, or a machine that was "
+			"busier for one");
 	else if (err)
 		log_err("history: %s", errstr(err));
 	for (int i = 0; i < p->n; i++)

@@ -20,12 +20,6 @@ static int left(void *arg, const struct ev_hdr *rec)
 	return ev__is_definition(rec->kind) ? model__event(k->past, rec) : 0;
 }
 
-/* Written when a recording ends: in a replay it comes from the recording that is replayed. */
-static bool is_of_code(u8 kind)
-{
-	return kind == EV_SYMBOL || kind == EV_CALL || kind == EV_SOURCE || kind == EV_IMAGE;
-}
-
 /* ---- naming ---- */
 
 static void namer_found(void *arg, const struct finding *f)
@@ -194,7 +188,7 @@ int keeper__record(struct keeper *k, const struct ev_hdr *rec)
 	int err = 0;
 
 	k->now = max(k->now, rec->ts);
-	if (!is_of_code(rec->kind))
+	if (!model__is_of_code(rec->kind)) /* in a replay: it comes from the recording that is replayed */
 		err = history__push(&k->history, rec) ?: to_segment(k, rec);
 	if (rec->kind == EV_CLOCK)
 		k->clock = *(const struct ev_clock *)rec;

@@ -30,7 +30,8 @@ struct ledger {
 	u64 known[LEDGER_FINGERPRINTS]; /* fingerprints that the store has */
 	u32 n_known;
 	s64 started_ms; /* UNIX */
-	int err;        /* the first */
+	struct cpu_use cpus;
+	int err; /* the first */
 };
 
 #define OTHER_HITCHES 0 /* the fingerprint of those that are not told apart */
@@ -323,10 +324,29 @@ int ledger__note(struct ledger *l, u64 now_ns, const char *text)
 	return fail(l, store__add_note(l->store, l->run, l->notes++, since_start_ms(l, now_ns), text));
 }
 
+void ledger__add_cpu_use(struct ledger *l, const struct model *m)
+{
+	struct cpu_use u = model__cpu_use(m);
+
+	l->cpus.all_ns += u.all_ns;
+	l->cpus.others_ns += u.others_ns;
+	l->cpus.stolen_ns += u.stolen_ns;
+}
+
+static void write_cpu_use(struct ledger *l)
+{
+	if (!l->cpus.all_ns)
+		return; /* not known */
+	fail(l, store__add_counter(l->store, l->run, "cpus.all_ns", l->cpus.all_ns));
+	fail(l, store__add_counter(l->store, l->run, "cpus.others_ns", l->cpus.others_ns));
+	fail(l, store__add_counter(l->store, l->run, "cpus.stolen_ns", l->cpus.stolen_ns));
+}
+
 /* By the clock since boot from its start on: the wall clock may have been set meanwhile. */
 int ledger__end(struct ledger *l, u64 now_ns, int status, const char *reason)
 {
 	close_block(l);
+	write_cpu_use(l);
 	fail(l, store__add_end(l->store, l->run, l->started_ms + (s64)since_start_ms(l, now_ns), status, reason));
 	return l->err ?: store__flush(l->store);
 }

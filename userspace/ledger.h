@@ -48,6 +48,8 @@ int ledger__tend(struct ledger *l, u64 now_ns);
 /* What the stream's INFO records say of machine, options and --meta, as the run's metadata: once they have come. */
 int ledger__describe(struct ledger *l, const struct model *m);
 int ledger__meta(struct ledger *l, const char *key, const char *value); /* as store__add_meta */
+/* What the model has seen of the CPUs' time: once for each life of the game, when it has ended. */
+void ledger__add_cpu_use(struct ledger *l, const struct model *m);
 u64 ledger__frames(const struct ledger *l);
 int ledger__add_memory(struct ledger *l, u64 now_ns, u64 rss, u64 heap, u64 mapped, u64 mappings);
 int ledger__note(struct ledger *l, u64 now_ns, const char *text);

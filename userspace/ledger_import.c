@@ -151,6 +151,7 @@ static int import(struct store *s, struct recording *r, const char *path, const 
 		err = add_lost(s, run, m);
 	if (err)
 		goto cleanup;
+	ledger__add_cpu_use(i.ledger, m);
 	frames = ledger__frames(i.ledger);
 	err = ledger__end(i.ledger, model__stats(m)->last, frames ? EXIT_OK : EXIT_NOT_MEASURED,
 		frames ? NULL : "no frames in the recording");

@@ -131,6 +131,26 @@ static void count(struct model *m, const struct ev_desc *d, const struct ev_hdr 
 		s->counts[d->class] += ev__count(rec);
 }
 
+/* Counters of the kernel's, which may go back a little; the game's begins anew with each process. */
+static void cpu_use(struct model *m, const struct ev_cpu_use *e)
+{
+	const struct ev_cpu_use *l = &m->cpu_use;
+	u64 busy = e->busy - min(e->busy, l->busy), idle = e->idle - min(e->idle, l->idle);
+	u64 stolen = e->stolen - min(e->stolen, l->stolen), game = e->game - min(e->game, l->game);
+
+	if (l->hdr.kind && l->hdr.tid == e->hdr.tid) {
+		m->cpus.all_ns += busy + idle + stolen;
+		m->cpus.others_ns += busy - min(busy, game);
+		m->cpus.stolen_ns += stolen;
+	}
+	m->cpu_use = *e;
+}
+
+struct cpu_use model__cpu_use(const struct model *m)
+{
+	return m->cpus;
+}
+
 static int dispatch(struct model *m, const struct ev_hdr *rec)
 {
 	switch (rec->kind) {
@@ -182,6 +202,9 @@ static int dispatch(struct model *m, const struct ev_hdr *rec)
 		return lock_name(m, (const struct ev_lock_name *)rec);
 	case EV_SCENE:
 		frames__scene(m, rec);
+		return 0;
+	case EV_CPU_USE:
+		cpu_use(m, (const struct ev_cpu_use *)rec);
 		return 0;
 	case EV_FRAME:
 		return frames__event(m, (const struct ev_frame *)rec);

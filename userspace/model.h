@@ -106,6 +106,13 @@ struct frame {
 	char scene[64]; /* in which it ended; "" where the game names none */
 };
 
+/* What all CPUs had to give between the first and the last time that was looked, and who had it. */
+struct cpu_use {
+	u64 all_ns;
+	u64 others_ns; /* neither the game nor idle */
+	u64 stolen_ns; /* by what is below this machine */
+};
+
 struct model_stats {
 	u64 first, last;         /* ts of the first and last record that is no META */
 	u64 events;              /* records that are no META */
@@ -159,7 +166,8 @@ void model__frames_before(struct model *m, u32 id, u32 count);
 void model__count_only(struct model *m, u64 from, u64 to);
 
 const struct model_stats *model__stats(const struct model *m);
-u32 model__game(const struct model *m); /* tgid; 0 before it is known */
+struct cpu_use model__cpu_use(const struct model *m); /* 0: not known */
+u32 model__game(const struct model *m);               /* tgid; 0 before it is known */
 /* NULL where the recording does not say. Keys are in docs/format.md. Not sanitised. */
 const char *model__info(const struct model *m, const char *key);
 /* every INFO in order: returns the number; *key and *value of the i-th */

@@ -69,6 +69,8 @@ struct thinning {
 
 struct model {
 	struct model_stats stats;
+	struct ev_cpu_use cpu_use; /* the last */
+	struct cpu_use cpus;
 	u64 count_from, count_to; /* of the stats; both 0: all */
 	struct pool pool;
 	struct table threads;   /* tid → struct mthread */

@@ -337,6 +337,7 @@ static void every_second(struct session *s, u64 ts)
 	images__refresh(&s->images, s->target.tgid);
 	session__find_heap(s);
 	startup__memory(&s->out, ts, s->target.tgid, s->images.mappings);
+	startup__cpu_use(&s->out, ts, s->target.tgid);
 	recording__flush(&s->out); /* what SIGKILL may take is at most this second */
 }
 

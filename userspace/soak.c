@@ -200,6 +200,7 @@ static bool goes_on(struct soak *k)
 	if (k->s.end != END_GAME)
 		return false;
 	soak__suspect_leaks(k); /* while its model is there */
+	ledger__add_cpu_use(k->ledger, engine__model(k->engine));
 	engine__game_ended(k->engine, !k->o->until_exit && !k->o->r.command, &code);
 	if (code & 0x7f) {
 		k->crashes++;

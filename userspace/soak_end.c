@@ -149,6 +149,7 @@ int soak__end(struct soak *k)
 	if (status)
 		log_err("not measured: %s", k->reason);
 	soak__suspect_leaks(k);
+	ledger__add_cpu_use(k->ledger, engine__model(k->engine));
 	check_limits(k);
 	if (k->failed) { /* it happened, however little else was measured */
 		status = EXIT_WORSE;

@@ -77,8 +77,7 @@ int soak__copy_names(const char *recording, struct recording_writer *w)
 	if (err)
 		return err;
 	while (!err && (got = recording__next(&r, &rec)) == 1)
-		if (rec->kind == EV_SYMBOL || rec->kind == EV_CALL || rec->kind == EV_SOURCE || rec->kind == EV_IMAGE ||
-			rec->kind == EV_KSTACK)
+		if (model__is_of_code(rec->kind))
 			err = recording__append(w, rec, rec->words * 8u);
 	recording__close(&r);
 	return err ?: got;

@@ -321,6 +321,47 @@ int startup__memory(struct recording_writer *w, u64 ts, u32 tgid, int mappings)
 	return recording__append(w, &e, sizeof(e));
 }
 
+/* of clock ticks, as /proc counts them */
+static u64 ticks_ns(unsigned long long ticks)
+{
+	return ticks * (NSEC_PER_SEC / (u64)sysconf(_SC_CLK_TCK));
+}
+
+static bool game_cpu(u32 tgid, __u64 *ns)
+{
+	unsigned long long user = 0, system = 0;
+	char path[64], *text, *p;
+	bool is;
+
+	snprintf(path, sizeof(path), "/proc/%u/stat", tgid);
+	text = proc__read(path, 4096, NULL);
+	p = text ? strrchr(text, ')') : NULL; /* the name may hold anything */
+	is = p && sscanf(p + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &user, &system) == 2;
+	free(text);
+	*ns = ticks_ns(user + system);
+	return is;
+}
+
+int startup__cpu_use(struct recording_writer *w, u64 ts, u32 tgid)
+{
+	struct ev_cpu_use e = {HDR(EV_CPU_USE, ts, tgid), .busy = 0};
+	unsigned long long t[8] = {0};
+	char *text = proc__read("/proc/stat", 1 << 20, NULL);
+	/* user nice system idle iowait irq softirq steal; those of guests are within user */
+	int n = text ? sscanf(text, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &t[0], &t[1], &t[2], &t[3], &t[4],
+			       &t[5], &t[6], &t[7])
+		     : 0;
+
+	free(text);
+	if (n != 8 || !game_cpu(tgid, &e.game))
+		return 0; /* it has ended, or there is no /proc/stat here: how busy the machine was is not known */
+	e.hdr.words = sizeof(e) / 8;
+	e.busy = ticks_ns(t[0] + t[1] + t[2] + t[5] + t[6]);
+	e.idle = ticks_ns(t[3] + t[4]);
+	e.stolen = ticks_ns(t[7]);
+	return recording__append(w, &e, sizeof(e));
+}
+
 int startup__maps(struct recording_writer *w, u64 ts, u32 tgid)
 {
 	const struct map *copied = NULL;

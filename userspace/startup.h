@@ -20,6 +20,8 @@ int startup__game(struct recording_writer *w, u64 ts, const struct target *t);
 int startup__maps(struct recording_writer *w, u64 ts, u32 tgid);
 int startup__sites(struct recording_writer *w, u64 ts, const struct site_list *l, int first);
 
+/* what the CPUs and the game on them have done until now */
+int startup__cpu_use(struct recording_writer *w, u64 ts, u32 tgid);
 /* the game's memory now */
 int startup__memory(struct recording_writer *w, u64 ts, u32 tgid, int mappings);
 

@@ -2,6 +2,7 @@
 /* What a soak survives: a display that goes away, a clock that is set, a disk that is full, being killed. */
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/sysinfo.h>
 #include <time.h>
 
 #include "soak_fixture.h"
@@ -97,6 +98,9 @@ static void test_a_wall_clock_that_is_set_back_and_forth_moves_nothing(void **st
 	assert_int_equal(ask("select value from counters where name = 'marks'"),
 		ask("select value from counters where name = 'frames'") + 1);
 	assert_int_equal(ask("select value from counters where name = 'suspends'"), 0);
+	/* what the CPUs had to give, by the clock that does not step */
+	assert_in_range(
+		ask("select value / 1000000 from counters where name = 'cpus.all_ns'") / get_nprocs(), 500, ms + 100);
 	live__end_target(&l);
 	end(&l);
 }

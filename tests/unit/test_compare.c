@@ -30,7 +30,7 @@
 struct game {
 	double speed;         /* 1.05: every frame takes 5 % more */
 	double extra_hitches; /* a minute, beside two that every build has */
-	int seconds;
+	int seconds, others;  /* percent of the machine; 0: not known */
 	const char *scene, *device, *budget;
 };
 
@@ -120,6 +120,11 @@ static void add_run(struct store *s, const char *run, const struct game *g, s64 
 	}
 	store__add_memory(
 		s, run, &(struct store_memory){.scene = g->scene ?: "town", .rss = (u64)(1e9 + 1e7 * normal())});
+	if (g->others) {
+		store__add_counter(s, run, "cpus.all_ns", 1000);
+		store__add_counter(s, run, "cpus.others_ns", (u64)g->others * 10 - 5);
+		store__add_counter(s, run, "cpus.stolen_ns", 5);
+	}
 	store__add_end(s, run, started_ms + 600000, 0, NULL);
 	assert_int_equal(store__flush(s), 0);
 	free(m);
@@ -272,6 +277,51 @@ static void test_a_worsening_that_the_confirming_run_lacks_is_refuted(void **sta
 	store__close(s);
 }
 
+/* ---- the machine ---- */
+
+static void compare_on(int base_others, int new_others, double speed, struct comparison *c)
+{
+	const struct game base = {.speed = 1, .seconds = 120, .others = base_others},
+			  new = {.speed = speed, .seconds = 120, .others = new_others};
+	struct store *s;
+
+	random_state = 9;
+	assert_int_equal(store__open(":memory:", &s), 0);
+	simulate(s, &base, 2, &new, c);
+	store__close(s);
+}
+
+static void test_a_machine_that_was_busier_is_no_regression_of_the_build(void **state)
+{
+	struct comparison c;
+	struct str out = {0};
+
+	compare_on(3, 42, 1.2, &c);
+	assert_true(c.worse && c.disturbed);
+	compare__text(&out, &c);
+	assert_non_null(strstr(out.s, "could not be compared"));
+	assert_non_null(strstr(out.s, "The machine was busier in the new runs: others had 42 % of its CPU time, in the "
+				      "base 3 %. What got worse may be due to that."));
+	str__free(&out);
+	compare__free(&c);
+	compare_on(42, 3, 1.2, &c); /* in spite of it */
+	assert_true(c.worse && !c.disturbed);
+	compare__free(&c);
+	compare_on(42, 3, 1, &c); /* it may be hidden */
+	assert_true(!c.worse && c.disturbed);
+	compare__free(&c);
+	compare_on(5, 9, 1.2, &c);
+	assert_true(c.worse && !c.disturbed);
+	compare__free(&c);
+	compare_on(0, 42, 1.2, &c); /* not known of the base */
+	assert_true(c.worse && !c.disturbed);
+	compare__json(&out, &c);
+	assert_non_null(strstr(out.s, "\"machine\": {\"base_others_percent\": null, \"new_others_percent\": 42.000, "
+				      "\"disturbed\": false}"));
+	str__free(&out);
+	compare__free(&c);
+}
+
 /* ---- which runs ---- */
 
 #define ID(n) "00000000-0000-4000-8000-00000000000" #n
@@ -412,6 +462,7 @@ int main(void)
 		cmocka_unit_test(test_a_game_twice_as_fast_is_better_and_not_worse),
 		cmocka_unit_test(test_scenes_are_compared_only_with_themselves),
 		cmocka_unit_test(test_a_worsening_that_the_confirming_run_lacks_is_refuted),
+		cmocka_unit_test(test_a_machine_that_was_busier_is_no_regression_of_the_build),
 		cmocka_unit_test(test_runs_are_found_by_id_metadata_and_order),
 		cmocka_unit_test(test_history_bisects_to_the_first_bad_run),
 		cmocka_unit_test(test_what_keeps_runs_from_being_compared_is_named),

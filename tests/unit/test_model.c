@@ -400,10 +400,29 @@ static void test_what_a_model_tells_makes_another_that_knows_the_same(void **sta
 	model__free(n);
 }
 
+static void test_what_others_had_of_the_cpus_is_neither_the_games_nor_idle(void **state)
+{
+	struct model *m =
+		model_of("1s 100 0 cpu_use busy=7s idle=3s stolen=1s game=2s\n"
+			 "2s 100 0 cpu_use busy=8s idle=3500ms stolen=1500ms game=2400ms\n"
+			 "3s 100 0 cpu_use busy=9s idle=3400ms stolen=1500ms game=3400ms\n" /* idle went back */
+			 "4s 200 0 cpu_use busy=20s idle=9s stolen=1500ms game=1s\n");      /* another game */
+	struct cpu_use u = model__cpu_use(m);
+
+	assert_int_equal(u.all_ns, 3000000000);
+	assert_int_equal(u.others_ns, 600000000);
+	assert_int_equal(u.stolen_ns, 500000000);
+	model__free(m);
+	m = model_of("1s 100 0 cpu_use busy=7s idle=3s stolen=1s game=2s\n");
+	assert_int_equal(model__cpu_use(m).all_ns, 0);
+	model__free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_threads_of_the_game_are_told_from_others),
+		cmocka_unit_test(test_what_others_had_of_the_cpus_is_neither_the_games_nor_idle),
 		cmocka_unit_test(test_a_fork_of_a_known_id_begins_a_new_life),
 		cmocka_unit_test(test_rename_and_exec_change_names),
 		cmocka_unit_test(test_hostile_names_become_valid_text),
