@@ -95,6 +95,11 @@ $(O)/bench/rings: bench/rings.c $(O)/libredframe.a
 	@echo "  LD    $@"
 	$Q$(CC) $(ALL_CFLAGS) -o $@ $< $(O)/libredframe.a $(LIBS)
 
+$(O)/bench/packets: bench/packets.c
+	@mkdir -p $(@D)
+	@echo "  LD    $@"
+	$Q$(CC) $(ALL_CFLAGS) -o $@ $< -lz
+
 # recordings of any length, to time explain and export with
 $(O)/bench/generate: bench/generate.c $(O)/libredframe.a
 	@mkdir -p $(@D)
@@ -218,7 +223,10 @@ fuzz: $(FUZZ:%=$(O)/fuzz/%) | $(SYMBOLIZE_SEEDS)
 		-artifact_prefix=$$f- $$f.corpus || exit 1; done
 
 # ---- elsewhere ----
-bench: all $(O)/bench/workload $(O)/bench/limits $(O)/live/targets/marks
+# what other tools are measured too is optional: bench/run says which are not there
+bench: all $(O)/bench/workload $(O)/bench/limits $(O)/bench/generate $(O)/bench/packets $(O)/live/targets/marks
+	-@scripts/deps bench
+	-@bench/perfetto $(O)/bench/perfetto
 	@bench/run $(O) README.md
 bench-rings: $(O)/bench/rings
 	$(O)/bench/rings

@@ -81,14 +81,34 @@ int lock__enter(u64 *ctx)
 	return current_is_game() ? 0 : 0;
 }
 
+/* FUTEX_WAIT and its kin: not the wake, which makes no record */
+static __always_inline bool waits(struct pt_regs *regs)
+{
+	u32 op = REGS_ARG1(regs) & 0x7f;
+
+	return !op || op == 9;
+}
+
 SEC("?tp_btf/sys_exit")
 int lock__exit(u64 *ctx)
+{
+	return record(current_is_game() && waits((void *)ctx[0]));
+}
+
+SEC("?tp_btf/sched_waking")
+int lock__waking(u64 *ctx)
+{
+	return 0;
+}
+
+SEC("?uprobe")
+int malloc__call(void *ctx)
 {
 	return record(current_is_game());
 }
 
 SEC("?uprobe")
-int malloc__call(void *ctx)
+int large__call(void *ctx)
 {
 	return record(current_is_game());
 }

@@ -15,6 +15,7 @@
 #include "common.h"
 #include "limits.skel.h"
 #include "sites.h"
+#include "uprobe_multi.h"
 
 static int drop(void *ctx, void *data, size_t size)
 {
@@ -32,16 +33,22 @@ static void attach_fault_end(struct bpf_program *prog)
 		bpf_program__attach_perf_event(prog, syscall(SYS_perf_event_open, &attr, -1, cpu, -1, 0));
 }
 
-static void attach_malloc(struct bpf_program *prog, u32 tgid)
+static void attach_malloc(struct bpf_program *prog, u32 tgid, bool with_free)
 {
 	struct site_list l = {};
 	char why[256], path[64];
-	LIBBPF_OPTS(bpf_uprobe_opts, opts);
+	int fd;
 
-	sites__alloc(&l, tgid, true, why, sizeof(why));
+	sites__alloc(&l, tgid, with_free, why, sizeof(why));
 	for (int i = 0; i < l.n; i++) {
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", l.files[l.sites[i].file].fd);
-		bpf_program__attach_uprobe_opts(prog, tgid, path, l.sites[i].offset, &opts);
+		const struct site *s = &l.sites[i];
+
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", l.files[s->file].fd);
+		fd = uprobe_multi__supported()
+			     ? uprobe_multi__attach(bpf_program__fd(prog), path, tgid, &s->offset, NULL, NULL, 1)
+			     : uprobe__attach(bpf_program__fd(prog), path, tgid, s->offset, 0, 0);
+		if (fd < 0)
+			fprintf(stderr, "limits: attach %s: %s\n", s->label, strerror(-fd));
 	}
 }
 
@@ -51,8 +58,8 @@ static void attach(struct bpf_program *prog, u32 tgid)
 
 	if (!strcmp(name, "fault__end"))
 		attach_fault_end(prog);
-	else if (!strcmp(name, "malloc__call"))
-		attach_malloc(prog, tgid);
+	else if (bpf_program__type(prog) == BPF_PROG_TYPE_KPROBE)
+		attach_malloc(prog, tgid, !strcmp(name, "malloc__call"));
 	else if (!bpf_program__attach(prog))
 		fprintf(stderr, "limits: attach %s: %s\n", name, strerror(errno));
 }
@@ -71,7 +78,11 @@ int main(int argc, char **argv)
 	skel->rodata->tgid = atoi(argv[1]);
 	skel->rodata->write_records = !strcmp(argv[3], "record");
 	bpf_object__for_each_program(prog, skel->obj)
+	{
 		bpf_program__set_autoload(prog, !strncmp(bpf_program__name(prog), argv[2], n));
+		if (bpf_program__type(prog) == BPF_PROG_TYPE_KPROBE && uprobe_multi__supported())
+			bpf_program__set_expected_attach_type(prog, (enum bpf_attach_type)UPROBE_MULTI_ATTACH_TYPE);
+	}
 	if (limits_bpf__load(skel))
 		return 1;
 	bpf_object__for_each_program(prog, skel->obj) if (bpf_program__autoload(prog)) attach(prog, skel->rodata->tgid);

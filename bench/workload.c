@@ -6,12 +6,12 @@
  *   switch  one thread wakes another on the same CPU and sleeps: a context switch with its wakeup
  *   fault   the first write to a fresh page
  *   malloc  malloc, one write, free
- *   lock    a wait on a glibc mutex: the waiter sleeps in the kernel, the owner is known, and lets go
+ *   lock    a wait on a glibc mutex that slept in the kernel, with the wake that ended it
  *   pread   4 KiB from a warm file
  *   wait    sleeps of 6 ms on top of 16 KiB of stack, of five threads: each worth its stack, and within all budgets
  *   threads 20 threads that sleep 1 ms again and again
  *
- * A line for each phase: its name, ns/op, operations, and of lock how many of them really slept.
+ * A line for each phase: its name, ns/op as in the lower quartile of 40 slices, operations.
  */
 #include <errno.h>
 #include <poll.h>
@@ -34,11 +34,11 @@
 #define FAULT_BYTES ((size_t)16 << 20) /* written and given back in turn: the host has backed it long ago */
 #define FILE_BYTES  ((size_t)1 << 20)
 #define BLOCK       4096
+#define SLICES      40
 
 struct result {
 	double ns; /* of all operations */
 	long ops;
-	long slept; /* -1: does not apply */
 };
 
 /* CPU time of all threads: what a tracer adds is spent on their CPU, and the neighbours of a shared machine are not in
@@ -67,9 +67,11 @@ static pthread_t start_thread(void *(*fn)(void *), void *arg)
 	return t;
 }
 
-/* The whole program on one CPU: every hand-over is a switch, and no interrupt between CPUs adds its noise. */
+/* The whole program on one CPU: every hand-over is a switch, and no interrupt between CPUs adds its noise. Who is woken
+ * does not preempt the one that still runs, so each switch has its wakeup. */
 static void stay_on_one_cpu(void)
 {
+	const struct sched_param normal = {};
 	cpu_set_t one;
 	int cpu = sched_getcpu();
 
@@ -77,6 +79,8 @@ static void stay_on_one_cpu(void)
 	CPU_SET(cpu < 0 ? 0 : cpu, &one);
 	if (sched_setaffinity(0, sizeof(one), &one))
 		die("sched_setaffinity");
+	if (sched_setscheduler(0, SCHED_BATCH, &normal))
+		die("sched_setscheduler");
 }
 
 /* ---- switch ---- */
@@ -159,58 +163,63 @@ static void run_malloc(struct result *res)
 
 /* ---- lock ---- */
 
-struct contest {
-	pthread_mutex_t lock;
-	atomic_long asked, done; /* rounds begun by the owner and ended by the waiter */
-	long rounds, slept;
+/* Two threads walk around three locks, hand over hand, one lock apart: each step waits for the lock that the other one
+ * holds, and then lets go of the lock that the other one waits for. On one CPU a step is one wait and one wake, and no
+ * call beside them. */
+#define LOCKS 3
+
+struct ring {
+	pthread_mutex_t locks[LOCKS];
+	sem_t began;
+	long steps;
+	atomic_long slept;
 };
 
-/* Both threads yield instead of waiting for each other, so that each futex wait is one on the mutex. */
-static void *want_lock(void *arg)
+static void walk(struct ring *r, int at)
 {
-	struct contest *c = arg;
 	struct rusage before, after;
 	long i;
 
 	getrusage(RUSAGE_THREAD, &before);
-	for (i = 1; i <= c->rounds; i++) {
-		while (atomic_load(&c->asked) < i)
-			sched_yield();
-		pthread_mutex_lock(&c->lock);
-		pthread_mutex_unlock(&c->lock);
-		atomic_store(&c->done, i);
+	for (i = 0; i < r->steps; i++) {
+		int next = (at + 1) % LOCKS;
+
+		pthread_mutex_lock(&r->locks[next]);
+		pthread_mutex_unlock(&r->locks[at]);
+		at = next;
 	}
+	pthread_mutex_unlock(&r->locks[at]);
 	getrusage(RUSAGE_THREAD, &after);
-	c->slept = after.ru_nvcsw - before.ru_nvcsw; /* a yield counts as involuntary */
-	return NULL;
+	r->slept += after.ru_nvcsw - before.ru_nvcsw;
 }
 
-/* glibc: the first word is 2 when somebody waits. On one CPU we only run again once the waiter sleeps. */
-static bool somebody_waits(const pthread_mutex_t *m)
+static void *walk_behind(void *arg)
 {
-	return __atomic_load_n((const int *)m, __ATOMIC_RELAXED) == 2;
+	struct ring *r = arg;
+
+	pthread_mutex_lock(&r->locks[0]);
+	sem_post(&r->began);
+	walk(r, 0);
+	return NULL;
 }
 
 static void run_lock(struct result *res)
 {
-	struct contest c = {.lock = PTHREAD_MUTEX_INITIALIZER, .rounds = res->ops};
-	pthread_t waiter;
-	long i;
+	struct ring r = {.steps = res->ops / 2};
+	pthread_t other;
+	int i;
 
-	waiter = start_thread(want_lock, &c);
+	for (i = 0; i < LOCKS; i++)
+		pthread_mutex_init(&r.locks[i], NULL);
+	sem_init(&r.began, 0, 0);
+	pthread_mutex_lock(&r.locks[1]);
+	other = start_thread(walk_behind, &r);
+	sem_wait(&r.began);
 	res->ns = now_ns();
-	for (i = 1; i <= c.rounds; i++) {
-		pthread_mutex_lock(&c.lock);
-		atomic_store(&c.asked, i);
-		while (!somebody_waits(&c.lock))
-			sched_yield();
-		pthread_mutex_unlock(&c.lock);
-		while (atomic_load(&c.done) < i)
-			sched_yield();
-	}
+	walk(&r, 1);
+	pthread_join(other, NULL);
 	res->ns = now_ns() - res->ns;
-	pthread_join(waiter, NULL);
-	res->slept = c.slept;
+	res->ops = r.slept ? r.slept : 1;
 }
 
 /* ---- pread ---- */
@@ -368,17 +377,32 @@ static int block_usr1(void)
 	return fd;
 }
 
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* The lower quartile of the slices: what neighbours do to the caches of a shared machine comes and goes, and makes the
+ * others slower. */
 static void run_phase(const struct phase *p, double scale)
 {
-	struct result res = {.ops = (long)((double)p->ops * scale), .slept = -1};
+	double each[SLICES];
+	long ops = 0;
+	int i;
 
-	if (res.ops < 2)
-		res.ops = 2;
-	p->run(&res);
-	printf("%s %.1f %ld", p->name, res.ns / (double)res.ops, res.ops);
-	if (res.slept >= 0)
-		printf(" %ld", res.slept);
-	printf("\n");
+	for (i = 0; i < SLICES; i++) {
+		struct result res = {.ops = (long)((double)p->ops * scale / SLICES)};
+
+		if (res.ops < 2)
+			res.ops = 2;
+		p->run(&res);
+		each[i] = res.ns / (double)res.ops;
+		ops += res.ops;
+	}
+	qsort(each, SLICES, sizeof(each[0]), by_value);
+	printf("%s %.1f %ld\n", p->name, each[SLICES / 4], ops);
 	fflush(stdout);
 }
 
