@@ -15,9 +15,9 @@
 
 static const char style[] =
 	":root{color-scheme:light dark;--fg:#1c1e21;--bg:#fff;--dim:#5b636d;--line:#d7dbe0;--p50:#1769aa;--p99:#c2410c;"
-	"--max:#9aa3ad;--bad:#b42318;--good:#1a7f37}"
+	"--max:#6b7480;--bad:#b42318;--good:#1a7f37}"
 	"@media(prefers-color-scheme:dark){:root{--fg:#e6e8eb;--bg:#16181c;--dim:#9aa3ad;--line:#343a42;--p50:#6cb6ff;"
-	"--p99:#ff9d5c;--max:#6b7480;--bad:#ff8a80;--good:#6fdd8b}}"
+	"--p99:#ff9d5c;--max:#8a94a0;--bad:#ff8a80;--good:#6fdd8b}}"
 	"body{font:15px/1.5 system-ui,sans-serif;color:var(--fg);background:var(--bg);max-width:62rem;margin:2rem auto;"
 	"padding:0 1rem}"
 	"h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem}"
