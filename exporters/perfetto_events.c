@@ -73,7 +73,7 @@ static void note_fields(struct perfetto *p, const struct model *m, const struct 
 	size_t n;
 
 	for (int i = 0; i < d->n_fields; i++)
-		if (strcmp(d->fields[i].name, "dur") && strcmp(d->fields[i].name, "zero"))
+		if (d->fields[i].is_detail)
 			note_field(p, rec, &d->fields[i]);
 	if (d->has_text) {
 		n = ev__text(rec, text, sizeof(text));

@@ -108,7 +108,14 @@ __attribute__((constructor)) static void make_tables(void)
 		d->fields = &fields[f];
 		for (offset = sizeof(struct ev_hdr); raw[f].size; f++, d->n_fields++) {
 			raw[f].name[strcspn(raw[f].name, "[")] = '\0';
-			fields[f] = (struct ev_field){raw[f].name, offset, raw[f].size, raw[f].is_signed, raw[f].unit};
+			fields[f] = (struct ev_field){
+				.name = raw[f].name,
+				.offset = offset,
+				.size = raw[f].size,
+				.is_signed = raw[f].is_signed,
+				.is_detail = strcmp(raw[f].name, "dur") && strcmp(raw[f].name, "zero"),
+				.unit = raw[f].unit,
+			};
 			offset += raw[f].size;
 		}
 		by_kind[kinds[k].id] = d;

@@ -27,7 +27,8 @@ struct ev_field {
 	const char *name;
 	u16 offset; /* from the start of the record */
 	u8 size;    /* bytes; 1, 2, 4, 8, or the array's length for TEXT */
-	u8 is_signed;
+	bool is_signed;
+	bool is_detail; /* not the duration, which an event has anyway, and not mere padding */
 	enum ev_unit unit;
 };
 

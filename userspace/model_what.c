@@ -32,11 +32,21 @@ __attribute__((format(printf, 2, 3))) static void say(struct what *w, const char
 		w->len = min(w->len + (size_t)n, sizeof(w->text) - 1);
 }
 
+/* Most of what is said is a name. */
+static void say_word(struct what *w, const char *word)
+{
+	size_t n = min(strlen(word), sizeof(w->text) - 1 - w->len);
+
+	memcpy(w->text + w->len, word, n);
+	w->len += n;
+	w->text[w->len] = 0;
+}
+
 static void say_bytes(struct what *w, u64 bytes)
 {
 	char buf[32];
 
-	say(w, "%s", fmt__bytes(buf, sizeof(buf), bytes));
+	say_word(w, fmt__bytes(buf, sizeof(buf), bytes));
 }
 
 /* the record's own text; NUL separates words */
@@ -55,7 +65,7 @@ static void say_file(struct what *w, const struct model *m, u32 dev, u64 ino, u3
 	const char *path = model__path(m, dev, ino);
 
 	if (path)
-		say(w, "%s", path);
+		say_word(w, path);
 	else if (ino && S_ISFIFO(mode))
 		say(w, "pipe:[%llu]", (unsigned long long)ino);
 	else if (ino && S_ISSOCK(mode))
@@ -73,7 +83,7 @@ static void say_file_meta(struct what *w, const struct model *m, const struct ev
 	char buf[32];
 
 	if (path || arg) {
-		say(w, "%s", path ? path : arg);
+		say_word(w, path ? path : arg);
 		return;
 	}
 	say(w, "%s ", syscall__name((u16)e->sys, buf, sizeof(buf)));
@@ -94,7 +104,7 @@ static void say_addr(struct what *w, const struct model *m, u32 tid, u64 addr)
 	const struct mapping *map;
 
 	if (s) {
-		say(w, "%s", s->name);
+		say_word(w, s->name);
 		return;
 	}
 	map = is_foreign(m, tid) ? NULL : model__mapping(m, addr);
@@ -108,7 +118,7 @@ static void say_lock(struct what *w, const struct model *m, u32 tid, u64 addr)
 	const char *name = is_foreign(m, tid) ? NULL : model__lock_name(m, addr);
 
 	if (name)
-		say(w, "%s", name);
+		say_word(w, name);
 	else
 		say_addr(w, m, tid, addr);
 }
@@ -120,7 +130,7 @@ static void say_fault(struct what *w, const struct model *m, const struct ev_fau
 	if (!map)
 		say(w, "0x%llx", (unsigned long long)e->addr);
 	else
-		say(w, "%s", map->path[0] ? map->path : map->ino ? "a mapped file" : "anonymous memory");
+		say_word(w, map->path[0] ? map->path : map->ino ? "a mapped file" : "anonymous memory");
 }
 
 static void say_thread(struct what *w, const struct model *m, const char *before, u32 tid)
@@ -171,10 +181,11 @@ static void say_alloc(struct what *w, const struct model *m, const struct ev_hdr
 
 	for (i = 0; i < d->n_fields; i++)
 		if (d->fields[i].unit == UNIT_ALLOC_FN)
-			say(w, "%s ", ev__format(rec, &d->fields[i], buf, sizeof(buf)));
+			say_word(w, ev__format(rec, &d->fields[i], buf, sizeof(buf)));
+	say_word(w, " ");
 	say_bytes(w, e->size);
 	if (e->caller) {
-		say(w, " in ");
+		say_word(w, " in ");
 		say_addr(w, m, e->hdr.tid, e->caller);
 	}
 }
@@ -203,7 +214,7 @@ static void say_field(struct what *w, const struct ev_hdr *rec, const char *name
 
 	for (i = 0; i < d->n_fields; i++)
 		if (!strcmp(d->fields[i].name, name))
-			say(w, "%s", ev__format(rec, &d->fields[i], buf, sizeof(buf)));
+			say_word(w, ev__format(rec, &d->fields[i], buf, sizeof(buf)));
 }
 
 static void say_frame(struct what *w, const struct ev_frame *e)

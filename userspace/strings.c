@@ -121,10 +121,16 @@ size_t utf8__sanitize(char *dst, size_t size, const char *src, size_t n)
 	if (!size)
 		return 0;
 	while (in < n) {
-		size_t len = utf8_next((const unsigned char *)src + in, n - in, &cp);
-		const char *from = len && cp ? src + in : REPLACEMENT;
-		size_t add = len && cp ? len : 3;
+		size_t len, add;
+		const char *from;
 
+		if ((signed char)src[in] > 0 && out + 1 < size) { /* most of all text is ASCII */
+			dst[out++] = src[in++];
+			continue;
+		}
+		len = utf8_next((const unsigned char *)src + in, n - in, &cp);
+		from = len && cp ? src + in : REPLACEMENT;
+		add = len && cp ? len : 3;
 		if (out + add >= size)
 			break;
 		memcpy(dst + out, from, add);
