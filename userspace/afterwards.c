@@ -46,6 +46,8 @@ static void sum_up(const struct session *s, const struct model *m, const char *r
 	if (!st->frames && strcmp(s->o->frame, "none"))
 		log_warn("no frames were seen: not measured (frame source: %s)",
 			s->source[0] ? s->source : "none found");
+	if (s->verified[0])
+		log_info("measured: %s", s->verified);
 	if (recording[0])
 		log_info("recording: %s", recording);
 	if (trace[0])

@@ -51,6 +51,9 @@ int capture__attach(struct capture *c);
 int capture__attach_sites(struct capture *c, const struct site_list *sites, int first);
 void capture__detach_sites(struct capture *c, u8 what); /* enum probe_what */
 int capture__attach_sites_again(struct capture *c, const struct site_list *sites, u8 what);
+/* All but the frame sites, off and on again. */
+void capture__pause(struct capture *c);
+int capture__resume(struct capture *c, const struct site_list *sites);
 void capture__detach(struct capture *c); /* records that are in the ring stay there */
 void capture__free(struct capture *c);
 

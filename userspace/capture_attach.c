@@ -233,12 +233,13 @@ static void destroy(struct link *links, int n)
 		link__destroy(&links[i]);
 }
 
-static void detach_what(struct capture *c, int what)
+/* What is of that kind; or all that is not, with but. */
+static void detach_what(struct capture *c, int what, bool but)
 {
 	int kept = 0;
 
 	for (int i = 0; i < c->n_links; i++) {
-		if (c->links[i].what == what)
+		if ((c->links[i].what == what) != but)
 			continue;
 		struct link moved = c->links[i];
 
@@ -251,14 +252,24 @@ static void detach_what(struct capture *c, int what)
 
 void capture__detach_sites(struct capture *c, u8 what)
 {
-	detach_what(c, what);
+	detach_what(c, what, false);
+}
+
+void capture__pause(struct capture *c)
+{
+	detach_what(c, PROBE_FRAME, true);
+}
+
+int capture__resume(struct capture *c, const struct site_list *sites)
+{
+	return capture__attach(c) ?: attach_sites(c, sites, 0, PROBE_FRAME + 1, PROBE_SAMPLED);
 }
 
 int capture__sample(struct capture *c, bool on)
 {
 	struct program *p = capture__find_program(c, "sample__tick");
 
-	detach_what(c, LINK_SAMPLE);
+	detach_what(c, LINK_SAMPLE, false);
 	return on && p && p->attached ? attach_program(c, p) : 0;
 }
 

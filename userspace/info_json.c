@@ -115,7 +115,8 @@ static void add_effect(struct str *s, const struct look *l, const struct model *
 	}
 	str__add(s, "}, \"programs\": {");
 	add_infos(s, m, "cost.program.");
-	str__add(s, "}");
+	str__add(s, "}, ");
+	add_text(s, "measured", model__info(m, "cost.measured"));
 }
 
 static void add_cost(struct str *s, const struct look *l, const struct model *m)

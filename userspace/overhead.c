@@ -5,10 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "capture.h"
-#include "drain.h"
 #include "events_desc.h"
 #include "log.h"
 #include "options.h"
@@ -18,13 +16,9 @@
 #include "record.h"
 #include "sites.h"
 #include "strings.h"
+#include "toggle.h"
 
-#define RING_BYTES   (8u << 20)
-#define SETTLE_NS    (100 * NSEC_PER_MSEC) /* after a change: attaching disturbs the game itself */
-#define BLOCK_FRAMES 65536
-#define FRAMES_LEAST 3 /* in a block: with fewer it has no median worth the name */
-#define BLOCK_LONGER 9 /* so many lengths are waited for these */
-#define LOOK_US      2000
+#define RING_BYTES (8u << 20)
 
 struct overhead_options {
 	u64 pid, pairs;
@@ -60,28 +54,22 @@ static const struct verb overhead = {
 		    "  redframe overhead -p 4242 --events alloc,sched --pairs 20 --json\n",
 };
 
-/* The frames of the block that is running. */
-struct frames {
-	struct ring_buffer *ring;
-	struct ev_frame first; /* whose thread, stream and mark count; kind 0: none yet */
-	u64 last, not_before;
-	double ms[BLOCK_FRAMES];
-	u32 n;
-};
-
 struct run {
 	const struct overhead_options *o;
 	struct target target;
 	struct site_list sites;
 	struct capture *base; /* frames alone: on all the time */
-	struct frames frames;
+	struct ring_buffer *ring;
+	struct frame_times frames;
+	/* the class that is taken on and off */
+	enum ev_class class;
+	struct capture *probed;
+	struct ring_buffer *probed_ring;
 	char source[256];
 };
 
 struct result {
-	struct shift shift; /* ms */
-	double median_ms;   /* without the class */
-	u32 pairs;
+	struct toggle_result t;
 	const char *why; /* it was not measured; NULL */
 };
 
@@ -90,23 +78,6 @@ static volatile sig_atomic_t stopped;
 static void stop(int sig)
 {
 	stopped = 1;
-}
-
-static int take_frame(void *arg, void *data, size_t size)
-{
-	const struct ev_frame *e = data;
-	struct frames *f = arg;
-
-	if (size < sizeof(*e) || e->hdr.kind != EV_FRAME)
-		return 0;
-	if (!f->first.hdr.kind)
-		f->first = *e;
-	if (e->hdr.tid != f->first.hdr.tid || e->stream != f->first.stream || e->mark != f->first.mark)
-		return 0;
-	if (f->last >= f->not_before && e->hdr.ts > f->last && f->n < BLOCK_FRAMES)
-		f->ms[f->n++] = (double)(e->hdr.ts - f->last) / 1e6;
-	f->last = e->hdr.ts;
-	return 0;
 }
 
 static int drop(void *arg, void *data, size_t size)
@@ -119,69 +90,33 @@ static void say_note(void *arg, enum ev_class class, const char *text)
 	log_debug("%s", text);
 }
 
-/* The median frame time of one block; 0: too few frames. */
-static double block(struct run *r, struct ring_buffer *probed)
-{
-	struct frames *f = &r->frames;
-	u64 length = (u64)(r->o->block_seconds * 1e9), end, ts;
-
-	f->not_before = clock_boot_ns() + SETTLE_NS;
-	end = f->not_before + length;
-	ring_buffer__consume(f->ring);
-	f->n = 0;
-	while (!stopped && target__alive(&r->target)) {
-		ts = clock_boot_ns();
-		if (ts >= (f->n < FRAMES_LEAST ? end + BLOCK_LONGER * length : end))
-			break;
-		usleep(LOOK_US);
-		ring_buffer__consume(f->ring);
-		if (probed)
-			ring_buffer__consume(probed);
-	}
-	return f->n < FRAMES_LEAST ? 0 : paired__median(f->ms, f->n);
-}
-
 /* ---- one class ---- */
 
-static int switch_on(struct run *r, struct capture *c, enum ev_class class)
+static int set(void *arg, bool on)
 {
-	int err = class == CLASS_ALLOC ? capture__attach_sites_again(c, &r->sites, PROBE_ALLOC) : 0;
+	struct run *r = arg;
+	int err = 0;
 
-	return err ?: capture__attach(c);
+	if (!on)
+		capture__detach(r->probed);
+	else if (r->class == CLASS_ALLOC)
+		err = capture__attach_sites_again(r->probed, &r->sites, PROBE_ALLOC);
+	return err || !on ? err : capture__attach(r->probed);
 }
 
-/* without, with; with, without; …: what drifts slowly cancels out, and each change serves two blocks */
-static int pairs(struct run *r, struct capture *c, struct ring_buffer *ring, enum ev_class class, struct result *out)
+static void empty(void *arg)
 {
-	double difference[PAIRED_MAX], without[PAIRED_MAX], with;
-	bool on = false;
-	int err;
+	struct run *r = arg;
 
-	for (u32 i = 0; i < r->o->pairs; i++) {
-		double ms[2];
+	ring_buffer__consume(r->ring);
+	ring_buffer__consume(r->probed_ring);
+}
 
-		for (int k = 0; k < 2; k++) {
-			bool want = (k == 1) != (i % 2 == 1);
+static bool over(void *arg)
+{
+	struct run *r = arg;
 
-			err = want && !on ? switch_on(r, c, class) : 0;
-			if (!want && on)
-				capture__detach(c);
-			if (err)
-				return err;
-			on = want;
-			ms[want] = block(r, ring);
-		}
-		if (!ms[0] || !ms[1])
-			return -ENODATA;
-		without[i] = ms[0];
-		with = ms[1];
-		difference[i] = with - without[i];
-	}
-	capture__detach(c);
-	out->shift = paired__shift(difference, (u32)r->o->pairs);
-	out->pairs = (u32)r->o->pairs;
-	out->median_ms = paired__median(without, (u32)r->o->pairs);
-	return 0;
+	return stopped || !target__alive(&r->target);
 }
 
 static void measure(struct run *r, enum ev_class class, struct result *out)
@@ -195,29 +130,36 @@ static void measure(struct run *r, enum ev_class class, struct result *out)
 		.ring_bytes = RING_BYTES,
 		.rings = 1,
 	};
-	struct ring_buffer *ring = NULL;
-	struct capture *c = NULL;
+	const struct toggle t = {.set = set,
+		.empty = empty,
+		.over = over,
+		.arg = r,
+		.pairs = (u32)r->o->pairs,
+		.block_ns = (u64)(r->o->block_seconds * 1e9)};
 	int err;
 
 	*out = (struct result){0};
 	o.on[class] = true;
-	err = capture__load(&c, &o, say_note, NULL);
+	r->class = class;
+	r->probed = NULL;
+	r->probed_ring = NULL;
+	err = capture__load(&r->probed, &o, say_note, NULL);
 	if (!err)
-		ring = ring_buffer__new(capture__ring_fd(c, 0), drop, NULL, NULL);
+		r->probed_ring = ring_buffer__new(capture__ring_fd(r->probed, 0), drop, NULL, NULL);
 	if (!err)
-		err = ring ? pairs(r, c, ring, class, out) : -errno;
+		err = r->probed_ring ? toggle__measure(&t, &r->frames, &out->t) : -errno;
 	if (err)
 		out->why = err == -ENODATA ? "too few frames" : errstr(err);
-	ring_buffer__free(ring);
-	capture__free(c);
+	ring_buffer__free(r->probed_ring);
+	capture__free(r->probed);
 }
 
 /* ---- telling ---- */
 
 static void say(const struct overhead_options *o, enum ev_class class, const struct result *r, struct str *json)
 {
-	const struct shift *s = &r->shift;
-	double percent = r->median_ms > 0 ? 100 / r->median_ms : 0;
+	const struct shift *s = &r->t.shift;
+	double percent = r->t.median_ms > 0 ? 100 / r->t.median_ms : 0;
 
 	if (o->json) {
 		str__fmt(json, "%s\"%s\": {\"measured\": %s, \"measurable\": %s", json->len ? ", " : "",
@@ -226,7 +168,7 @@ static void say(const struct overhead_options *o, enum ev_class class, const str
 			str__fmt(json,
 				", \"pairs\": %u, \"median_ms\": %.6f, \"change_ms\": %.6f, \"low_ms\": %.6f, "
 				"\"high_ms\": %.6f, \"confidence\": %.4f",
-				r->pairs, r->median_ms, s->estimate, s->low, s->high, s->confidence);
+				r->t.pairs, r->t.median_ms, s->estimate, s->low, s->high, s->confidence);
 		else
 			str__fmt(json, ", \"why\": \"%s\"", r->why);
 		str__add(json, "}");
@@ -293,8 +235,8 @@ static int begin(struct run *r)
 	if (!err)
 		err = capture__attach_sites_again(r->base, &r->sites, PROBE_FRAME);
 	if (!err) {
-		r->frames.ring = ring_buffer__new(capture__ring_fd(r->base, 0), take_frame, &r->frames, NULL);
-		err = r->frames.ring ? 0 : -errno;
+		r->ring = ring_buffer__new(capture__ring_fd(r->base, 0), frame_times__take, &r->frames, NULL);
+		err = r->ring ? 0 : -errno;
 	}
 	if (!err)
 		return EXIT_OK;
@@ -323,7 +265,7 @@ static int run(const struct overhead_options *o)
 	if (status == EXIT_OK)
 		status = each_class(r);
 cleanup:
-	ring_buffer__free(r->frames.ring);
+	ring_buffer__free(r->ring);
 	capture__free(r->base);
 	sites__free(&r->sites);
 	target__close(&r->target);

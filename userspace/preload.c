@@ -305,6 +305,20 @@ int preload__pass(struct preload *p, const struct target *game, struct drain *d)
 	return err;
 }
 
+void preload__pause(struct preload *p, bool pause)
+{
+	if (p->fd < 0)
+		return;
+	__atomic_store_n(&p->area->recording, !pause, __ATOMIC_RELAXED);
+	for (u32 i = 0; i < PRELOAD_SLOTS; i++) {
+		struct preload_slot *s = &p->area->slot[i];
+
+		if (i >= __atomic_load_n(&p->area->high, __ATOMIC_ACQUIRE))
+			break;
+		__atomic_store_n(&s->tail, __atomic_load_n(&s->head, __ATOMIC_ACQUIRE), __ATOMIC_RELEASE);
+	}
+}
+
 int preload__pause_ms(const struct preload *p)
 {
 	return p->fullest > PRELOAD_RECORDS / 32 ? 1 : 5;

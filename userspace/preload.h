@@ -34,6 +34,8 @@ void preload__sample(struct preload *p, u64 bytes);
 void preload__enter(const struct preload *p);
 /* Everything that is in the rings now, into the recording, then what was lost. 0 or -errno of the recording. */
 int preload__pass(struct preload *p, const struct target *t, struct drain *d);
+/* Calls are recorded, or not; what is in the rings is dropped. */
+void preload__pause(struct preload *p, bool pause);
 /* How long the rings can wait for the next pass. */
 int preload__pause_ms(const struct preload *p);
 /* why nothing came of it; NULL where something did */

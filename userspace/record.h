@@ -29,6 +29,7 @@ struct record_options {
 	u64 sample_hz;
 	double max_overhead; /* percent of a CPU; 0: no bound */
 	bool bpf_stats;
+	bool verify;
 	bool quiet, verbose;
 	bool soak; /* it records for soak: SIGUSR1 is a wish, not the end */
 	/* as understood */

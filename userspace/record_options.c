@@ -24,6 +24,8 @@ static const struct option_row rows[] = {
 	ROW("no-symbols", 0, OPT_FLAG, no_symbols, NULL, "no names of functions in the recording: only build-ids"),
 	ROW("duration", 'd', OPT_SECONDS, seconds, "SECONDS", "stop after this time"),
 	ROW("frames", 0, OPT_UINT, frames, "N", "stop after N frames"),
+	ROW("verify", 0, OPT_FLAG, verify, NULL,
+		"then measure for some 7 s what recording did to the frame time, by taking it on and off"),
 	ROW("bpf-stats", 0, OPT_FLAG, bpf_stats, NULL, "count runs and time of each BPF program; costs some itself"),
 	{},
 };

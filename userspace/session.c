@@ -453,6 +453,8 @@ int session__finish(struct session *s)
 	meta__clock(&s->out);
 	if (!s->out.sink)
 		session__name_code(s);
+	if (s->o->verify && !s->out.error)
+		session__verify(s);
 	err = s->out.error;
 	recording__finish(&s->out, !err);
 	return err;

@@ -57,7 +57,8 @@ struct session {
 	u64 cpu_before, cpu_ns; /* of redframe itself: when recording began, and spent while it ran */
 	u64 alone_since;        /* CMD has ended, and what it left behind may become the game; 0: no */
 	bool told_blind;
-	bool only_game; /* of CMD and its children only the game is recorded from here on */
+	bool only_game;     /* of CMD and its children only the game is recorded from here on */
+	char verified[200]; /* what that has found, in words; "": it was not asked for */
 	struct prices prices;
 	struct governor governor;
 	struct effect effect_before; /* at the governor's last look, effect_ts */
@@ -107,6 +108,10 @@ void session__begin_cost(struct session *s);
 void session__govern(struct session *s, u64 ts);
 void session__tell_effect(struct session *s, u64 ts);
 void session__end_cost(struct session *s);
+
+/* userspace/session_verify.c: what all of that does to the frame time, measured once recording has ended. Into the
+ * recording, and said. */
+void session__verify(struct session *s);
 
 /* Now, for a record of our own: what the kernel has written up to now comes before it, however long we were busy. */
 u64 session__stamp(struct session *s);

@@ -104,9 +104,55 @@ static void test_without_frames_nothing_is_measured_and_the_status_says_so(void 
 	live__free(&l);
 }
 
+/* the same busy allocator, of which each call is recorded */
+static void test_verify_measures_the_recording_that_has_ended_and_keeps_it_in_it(void **state)
+{
+	const char *measured;
+	double low, high, change;
+	struct live l;
+	int is;
+
+	live__init(&l);
+	live__start(&l, "storm", "50", NULL);
+	live__record(&l, "-d", "1", "--alloc", "all", "--verify", NULL);
+	assert_int_equal(write(l.go, "g", 1), 1);
+	live__end_redframe(&l); /* however long it takes where others have the CPUs */
+	kill(l.target, SIGKILL);
+	waitpid(l.target, NULL, 0);
+	l.target = 0;
+	live__load(&l);
+	measured = model__info(l.model, "cost.measured");
+	assert_non_null(measured);
+	if (sscanf(measured, "measurable=%d change_ms=%lf low_ms=%lf high_ms=%lf", &is, &change, &low, &high) != 4)
+		fail_msg("cost.measured: %s", measured);
+	assert_int_equal(is, 1);
+	assert_true(low > 0 && change >= low && change <= high);
+	assert_true(change > 25000 * 0.0001);
+	assert_non_null(strstr(l.said, "recording changes the median frame of "));
+	live__free(&l);
+}
+
+static void test_verify_says_why_it_has_not_measured(void **state)
+{
+	struct live l;
+
+	live__init(&l);
+	live__start(&l, "frame", NULL);
+	live__record(&l, "--verify", NULL);
+	live__go(&l);
+	live__end_target(&l);
+	live__end_redframe(&l);
+	live__load(&l);
+	assert_string_equal(model__info(l.model, "cost.measured"), "not measured: the game has ended");
+	assert_non_null(strstr(l.said, "not measured: the game has ended"));
+	live__free(&l);
+}
+
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_probes_on_a_busy_allocator_are_measured_as_dear),
 	cmocka_unit_test(test_a_game_with_time_left_is_measured_for_each_class_asked_for),
+	cmocka_unit_test(test_verify_measures_the_recording_that_has_ended_and_keeps_it_in_it),
+	cmocka_unit_test(test_verify_says_why_it_has_not_measured),
 	cmocka_unit_test(test_without_frames_nothing_is_measured_and_the_status_says_so),
 };
 LIVE_MAIN(tests)
