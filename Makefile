@@ -180,7 +180,7 @@ test-accuracy: all $(O)/live/test_hitches
 # ---- for arm64: all of it cross-compiled, the unit tests under user-mode emulation; docs/kernels.md says which not ----
 ARM64_LIBS = $(O)/arm64-libs
 ARM64_MAKE = $(MAKE) --no-print-directory O=$(O)/arm64 ARCH=aarch64 CC='aarch64-linux-gnu-gcc --sysroot=$(abspath $(ARM64_LIBS))/root'
-ARM64_TESTS = $(filter-out test_hitches test_postgres test_sites test_vulkan,$(TESTS))
+ARM64_TESTS = $(filter-out test_hitches test_naming test_postgres test_sites test_vulkan,$(TESTS))
 .PHONY: arm64
 arm64:
 	@scripts/deps build arm64
