@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # What the tests on the running kernel need beside their own sources: the programs that they record.
 LIVE_TARGETS := $(patsubst tests/live/targets/%,$(O)/live/targets/%,$(basename $(wildcard tests/live/targets/*.c tests/live/targets/*.cc)))
-LIVE_TARGETS := $(patsubst %/late_lib,%/late_lib.so,$(patsubst %/plugin,%/plugin.so,$(LIVE_TARGETS)))
+LIVE_TARGETS := $(patsubst %/crasher,%/crasher.so,$(patsubst %/late_lib,%/late_lib.so,$(patsubst %/plugin,%/plugin.so,$(LIVE_TARGETS))))
 LIVE_TARGETS := $(patsubst %/clock_step,%/clock_step.so,$(LIVE_TARGETS))
 TARGET_FLAGS  = $(WARN) -O1 -g -Iprobes
 
@@ -57,7 +57,7 @@ $(O)/live/test_alloc: | $(ALLOCS:%=$(O)/live/targets/alloc_%)
 
 $(O)/live/targets/%.so: tests/live/targets/%.c probes/redframe.h
 	@mkdir -p $(@D)
-	$(CC) $(TARGET_FLAGS) -shared -fPIC -o $@ $<
+	$(CC) -D_GNU_SOURCE $(TARGET_FLAGS) -shared -fPIC -o $@ $<
 $(O)/live/targets/%: tests/live/targets/%.c tests/live/targets/target.h probes/redframe.h
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -D_GNU_SOURCE $(TARGET_FLAGS) -o $@ $< -lpthread -ldl $(if $(findstring uring,$@),-luring)

@@ -309,6 +309,37 @@ static void test_the_kernels_own_code_in_the_game_has_a_name(void **state)
 	live__free(&l);
 }
 
+/* What crashes is another process, and it is tried again without the file. */
+static void test_a_file_that_crashes_libelf_costs_its_own_names_only_and_that_is_said(void **state)
+{
+	bool said = false, libc = false, program = false;
+	const struct live_event *e;
+	struct live l;
+
+	live__init(&l);
+	live__start(&l, "calls", l.dir, NULL);
+	setenv("LD_PRELOAD", live__target_path("crasher.so"), 1);
+	setenv("CRASH_ON", "calls", 1);
+	live__record(&l, "--frame", "none", "--events", "syscall,fault,file,lock", NULL);
+	unsetenv("LD_PRELOAD");
+	unsetenv("CRASH_ON");
+	live__run(&l);
+	live__each(&l, at, e, EV_NOTE) said |= strstr(live__text(e->hdr), "targets/calls stays without names") &&
+					       strstr(live__text(e->hdr), "Segmentation fault");
+	assert_true(said);
+	live__each(&l, at2, e, EV_SYMBOL)
+	{
+		char text[EV_MAX_BYTES];
+
+		ev__text(e->hdr, text, sizeof(text));
+		libc |= !strncmp(text + strlen(text) + 1, "libc.so", 7);
+		program |= !strcmp(text + strlen(text) + 1, "calls");
+	}
+	assert_true(libc);
+	assert_false(program);
+	live__free(&l);
+}
+
 /* While the kernel is at a probe, the address that it has of the thread lies behind the probe's first byte, which is
  * the middle of an instruction here: by its unwinding rules, or those of the next one, the chain would be another. */
 static void test_a_sample_at_a_probe_is_where_the_thread_is(void **state)
@@ -358,6 +389,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_symbolize_adds_the_names_later),
 	cmocka_unit_test(test_a_recording_has_all_names_where_its_program_is_gone),
 	cmocka_unit_test(test_the_kernels_own_code_in_the_game_has_a_name),
+	cmocka_unit_test(test_a_file_that_crashes_libelf_costs_its_own_names_only_and_that_is_said),
 	cmocka_unit_test(test_a_sample_at_a_probe_is_where_the_thread_is),
 	cmocka_unit_test(test_without_stacks_there_is_none_in_the_recording),
 };
