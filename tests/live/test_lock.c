@@ -85,7 +85,11 @@ static void same_wait(const struct live *l, size_t i, const struct ev_lock_wait 
 	if (w->waker != x.waker && strcmp(x.kind, "eintr"))
 		fail_msg("wait %zu (%s): waker %u was recorded as %u", i, x.kind, x.waker, w->waker);
 	if (w->hdr.ts > x.end || w->hdr.ts - w->dur < x.begin || !w->dur)
-		fail_msg("wait %zu (%s) is not within what the target measured", i, x.kind);
+		fail_msg("wait %zu (%s) is not within what the target measured: it began %lld ns after, took %llu ns "
+			 "and ended "
+			 "%lld ns before",
+			i, x.kind, (long long)(w->hdr.ts - w->dur - x.begin), (unsigned long long)w->dur,
+			(long long)(x.end - w->hdr.ts));
 	right_op(x.kind, w);
 }
 
