@@ -20,21 +20,10 @@ size_t pb__put_varint(u8 *p, u64 v)
 	return n;
 }
 
-void pb__varint(struct pb *b, u64 v)
+void pb__long_varint(struct pb *b, u64 v)
 {
 	if (room(b, PB_VARINT_MAX))
 		b->len += pb__put_varint(b->buf + b->len, v);
-}
-
-static void put_tag(struct pb *b, u32 field, enum pb_wire wire)
-{
-	pb__varint(b, (u64)field << 3 | wire);
-}
-
-void pb__uint(struct pb *b, u32 field, u64 v)
-{
-	put_tag(b, field, PB_VARINT);
-	pb__varint(b, v);
 }
 
 void pb__int(struct pb *b, u32 field, s64 v)
@@ -44,7 +33,7 @@ void pb__int(struct pb *b, u32 field, s64 v)
 
 void pb__fixed64(struct pb *b, u32 field, u64 v)
 {
-	put_tag(b, field, PB_FIXED64);
+	pb__tag(b, field, PB_FIXED64);
 	if (!room(b, 8))
 		return;
 	for (int i = 0; i < 8; i++)
@@ -61,7 +50,7 @@ void pb__double(struct pb *b, u32 field, double v)
 
 void pb__bytes(struct pb *b, u32 field, const void *bytes, size_t n)
 {
-	put_tag(b, field, PB_BYTES);
+	pb__tag(b, field, PB_BYTES);
 	pb__varint(b, n);
 	if (!n || !room(b, n))
 		return;
@@ -76,7 +65,7 @@ void pb__str(struct pb *b, u32 field, const char *s)
 
 size_t pb__begin(struct pb *b, u32 field)
 {
-	put_tag(b, field, PB_BYTES);
+	pb__tag(b, field, PB_BYTES);
 	if (room(b, 1))
 		b->len++; /* the length: one byte for most; pb__end makes room for more */
 	return b->len;

@@ -18,8 +18,28 @@ struct pb {
 };
 
 size_t pb__put_varint(u8 *p, u64 v); /* no check of room; returns its length */
-void pb__varint(struct pb *b, u64 v);
-void pb__uint(struct pb *b, u32 field, u64 v);
+void pb__long_varint(struct pb *b, u64 v);
+
+/* Here, since most are one byte long, and a trace is made of them. */
+static inline void pb__varint(struct pb *b, u64 v)
+{
+	if (v < 0x80 && b->len < b->cap)
+		b->buf[b->len++] = (u8)v;
+	else
+		pb__long_varint(b, v);
+}
+
+static inline void pb__tag(struct pb *b, u32 field, enum pb_wire wire)
+{
+	pb__varint(b, (u64)field << 3 | wire);
+}
+
+static inline void pb__uint(struct pb *b, u32 field, u64 v)
+{
+	pb__tag(b, field, PB_VARINT);
+	pb__varint(b, v);
+}
+
 void pb__int(struct pb *b, u32 field, s64 v); /* int32 and int64: a negative one takes ten bytes */
 void pb__fixed64(struct pb *b, u32 field, u64 v);
 void pb__double(struct pb *b, u32 field, double v);
