@@ -218,11 +218,11 @@ static void tell_site(const struct growth *g, const struct growth_site *site, co
 {
 	const struct mapping *map = model__mapping(m, site->caller);
 	const char *base = map && map->path[0] ? strrchr(map->path, '/') : NULL;
+	u64 offset = map ? site->caller - map->start + map->offset : 0;
 	char name[256], size[32];
 
 	if (!function__name(m, site->caller, name, sizeof(name)) && map)
-		snprintf(name, sizeof(name), "%s+0x%llx", base ? base + 1 : map->path,
-			(unsigned long long)(site->caller - map->start + map->offset));
+		snprintf(name, sizeof(name), "%s+0x%llx", base ? base + 1 : map->path, (unsigned long long)offset);
 	else if (!map)
 		snprintf(name, sizeof(name), "0x%llx", (unsigned long long)site->caller);
 	str__fmt(s, "%s %s", name, fmt__bytes(size, sizeof(size), weight(g, site)));
