@@ -276,7 +276,7 @@ int session__attach(struct session *s, int fd)
 	session__attach_sites(s, 0);
 	session__find_heap(s);
 	s->attach_ns += clock_boot_ns() - ts;
-	meta__info(&s->out, s->start, "session.attach_ms", "%.1f", s->attach_ns / 1e6);
+	meta__info(&s->out, session__stamp(s), "session.attach_ms", "%.1f", s->attach_ns / 1e6);
 	if (!target__alive(&s->target)) {
 		log_err("%s (%u) ended while redframe attached", s->target.name, s->target.tgid);
 		return EXIT_NO_TARGET;
@@ -330,12 +330,22 @@ static void write_cost(struct session *s, u64 ts)
 	recording__append(&s->out, &e, sizeof(e));
 }
 
+#define MAPPINGS_PERCENT 1 /* of redframe's time, at most: reading them also holds up a game that maps memory */
+
+static void look_at_mappings(struct session *s, u64 ts)
+{
+	if (ts < s->mappings_next)
+		return;
+	images__refresh(&s->images, s->target.tgid);
+	session__find_heap(s);
+	s->mappings_next = ts + (clock_boot_ns() - ts) * (100 / MAPPINGS_PERCENT);
+}
+
 static void every_second(struct session *s, u64 ts)
 {
 	write_cost(s, ts);
 	session__tell_effect(s, ts);
-	images__refresh(&s->images, s->target.tgid);
-	session__find_heap(s);
+	look_at_mappings(s, clock_boot_ns());
 	startup__memory(&s->out, ts, s->target.tgid, s->images.mappings);
 	startup__cpu_use(&s->out, ts, s->target.tgid);
 	recording__flush(&s->out); /* what SIGKILL may take is at most this second */

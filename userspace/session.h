@@ -44,8 +44,9 @@ struct session {
 	bool kallsyms_read;
 	int kallsyms_fd; /* opened while it may be; -errno: it cannot be */
 	struct scout *scout;
-	u64 start, stop; /* ns, BOOTTIME */
-	u64 attach_ns;   /* what attaching took, without the search for probe sites */
+	u64 start, stop;   /* ns, BOOTTIME */
+	u64 mappings_next; /* when the game's mappings are looked at next, at the earliest */
+	u64 attach_ns;     /* what attaching took, without the search for probe sites */
 	enum session_end end;
 	int signal_fd;
 	bool poked; /* SIGUSR1 came: only with record_options.soak */

@@ -185,16 +185,17 @@ double session__effect_percent(const struct session *s)
 
 void session__begin_cost(struct session *s)
 {
-	u64 emulated, stepped;
+	u64 emulated, stepped, ts;
 
 	calibrate__uprobes(s->capture, &emulated, &stepped);
 	s->prices = effect__prices(emulated, stepped);
 	s->effect_ts = clock_boot_ns();
 	governor__init(&s->governor, s->o->max_overhead, may_shed(s->o));
-	meta__info(&s->out, s->start, "cost.probe_ns", "%llu", (unsigned long long)s->prices.uprobe);
-	meta__info(&s->out, s->start, "cost.stepped_probe_ns", "%llu", (unsigned long long)s->prices.stepped);
-	meta__info(&s->out, s->start, "cost.calibrated", "%s", s->prices.calibrated ? "yes" : "no");
-	meta__info(&s->out, s->start, "cost.max_percent", "%g", s->o->max_overhead);
+	ts = session__stamp(s);
+	meta__info(&s->out, ts, "cost.probe_ns", "%llu", (unsigned long long)s->prices.uprobe);
+	meta__info(&s->out, ts, "cost.stepped_probe_ns", "%llu", (unsigned long long)s->prices.stepped);
+	meta__info(&s->out, ts, "cost.calibrated", "%s", s->prices.calibrated ? "yes" : "no");
+	meta__info(&s->out, ts, "cost.max_percent", "%g", s->o->max_overhead);
 	if (!s->o->bpf_stats)
 		return;
 	s->stats_fd = capture__keep_stats();
