@@ -15,7 +15,7 @@
 #define INDEX_MAGIC       "RFINDEX1"
 #define INDEX_FRAMES      (2 * BASELINE_FRAMES)
 #define INDEX_SETTLE_NS   NSEC_PER_SEC /* … and this much earlier, for waits that are under way then */
-#define INDEX_LEAST_BYTES (8u << 20)   /* a smaller recording is read in no time */
+#define INDEX_LEAST_BYTES (2u << 20)   /* a smaller recording is read in no time */
 #define INDEX_STREAMS     1024u        /* beyond these none is made */
 
 /* ---- on disk ---- */

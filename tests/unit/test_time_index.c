@@ -224,7 +224,7 @@ static void same(const struct made *with, const struct made *without, const char
 
 static void test_a_frame_and_a_slice_read_the_same_with_and_without_the_index(void **state)
 {
-	static const u32 frames[] = {0, 1, 76, 77, 2001, 4927, 5004, 5081, 5158, 5500, FRAMES - 1, 1005000};
+	static const u32 frames[] = {1, 77, 4927, 5004, 5158, 5500, FRAMES - 1, 1005000};
 	struct made with, without;
 	char words[64];
 
@@ -349,14 +349,14 @@ static void test_a_damaged_or_hostile_index_does_no_harm(void **state)
 	int fd, status;
 	char *good, *said;
 
-	make(&g, 2000, true);
-	good = explain(g.path, "--frame 1500", &status);
+	make(&g, 900, true);
+	good = explain(g.path, "--frame 800", &status);
 	assert_int_equal(recording__open(&r, g.path), 0);
 	from = r.end;
 	to = r.size - sizeof(struct index_tail);
 	recording__close(&r);
 	fd = open(g.path, O_RDWR);
-	for (u32 i = 0; i < 60; i++) {
+	for (u32 i = 0; i < 48; i++) {
 		/* half of them in the list, near the end */
 		u64 at = i % 2 ? to - 8 * (1 + next(&g, 120)) : from + 8 * next(&g, (to - from) / 8), was, bad;
 
@@ -365,7 +365,7 @@ static void test_a_damaged_or_hostile_index_does_no_harm(void **state)
 		assert_int_equal(pwrite(fd, &bad, 8, (off_t)at), 8);
 		if (i % 4 < 3)
 			mend(fd);
-		said = explain(g.path, "--frame 1500", &status);
+		said = explain(g.path, "--frame 800", &status);
 		assert_true(status == EXIT_OK || status == EXIT_NOT_MEASURED || status == EXIT_USAGE);
 		if (i % 4 == 3 && i % 2) /* not mended, in the list: read whole */
 			assert_string_equal(said, good);
@@ -374,7 +374,7 @@ static void test_a_damaged_or_hostile_index_does_no_harm(void **state)
 		mend(fd);
 	}
 	close(fd);
-	said = explain(g.path, "--frame 1500", &status);
+	said = explain(g.path, "--frame 800", &status);
 	assert_string_equal(said, good);
 	free(said);
 	free(good);
