@@ -119,11 +119,19 @@ static void forget(struct explain *x, const struct model *m)
 	timeline__forget(&x->timeline, horizon);
 }
 
+/* Everything else only says what is typical. */
+static bool is_asked_for(const struct explain *x, u64 ts)
+{
+	return !x->options.until || (ts > x->options.since && ts <= x->options.until);
+}
+
 int explain__event(struct explain *x, struct model *m, const struct ev_hdr *rec)
 {
 	const struct frame *f = model__ended_frame(m);
-	int err = x->err ? x->err : timeline__event(&x->timeline, m, rec) ?: alloc_sites__event(&x->alloc_sites, m, rec);
+	int err = x->err ? x->err : timeline__event(&x->timeline, m, rec);
 
+	if (!err && is_asked_for(x, rec->ts))
+		err = alloc_sites__event(&x->alloc_sites, m, rec);
 	x->now = max(x->now, x->timeline.now);
 	if (f)
 		add_pending(x, f); /* before anything is forgotten */
@@ -173,12 +181,6 @@ static struct stream *stream_of(struct explain *x, u32 id)
 static u64 budget_of(const struct explain *x, const struct stream *s)
 {
 	return x->options.from == BUDGET_OPTION ? x->options.budget_ns : baseline__auto_budget(s->baseline);
-}
-
-/* The others only say what is typical. */
-static bool is_asked_for(const struct explain *x, const struct frame *f)
-{
-	return !x->options.until || (f->end > x->options.since && f->end <= x->options.until);
 }
 
 static bool wanted(const struct explain *x, const struct verdict *v)
@@ -284,13 +286,13 @@ static int evaluate(struct explain *x, struct model *m, const struct frame *f)
 	v->typical_ns = baseline__typical(s->baseline);
 	s->last = f->end;
 	if (f->end - f->start > ABSURD_NS)
-		return is_asked_for(x, f) ? add_absurd(x) : 0;
+		return is_asked_for(x, f->end) ? add_absurd(x) : 0;
 	err = tree__build(&x->tree, &x->timeline, m, f->tid, f->start, f->end, wanted(x, v));
 	if (!err)
 		measure(v, &x->tree);
-	if (!err && wanted(x, v) && is_asked_for(x, f))
+	if (!err && wanted(x, v) && is_asked_for(x, f->end))
 		err = explain_parts(x, m, s);
-	if (!err && is_asked_for(x, f))
+	if (!err && is_asked_for(x, f->end))
 		err = add_to_report(x);
 	return err ? err : baseline__push(s->baseline, &x->tree, !v->slow && !v->unsure);
 }
@@ -304,7 +306,7 @@ const struct verdict *explain__next(struct explain *x, struct model *m, bool flu
 		x->err = evaluate(x, m, &f);
 		x->first = (x->first + 1) % PENDING_MAX;
 		x->n_pending--;
-		if (!x->err && is_asked_for(x, &f))
+		if (!x->err && is_asked_for(x, f.end))
 			return &x->verdict;
 	}
 	return NULL;
