@@ -302,14 +302,52 @@ static int load_others(struct store *s, const struct run_set *set, double *perce
 	return err;
 }
 
+static double per_frame(const struct sample *a, int cause)
+{
+	double ns = 0, frames = 0;
+
+	for (int i = 0; i < a->n; i++) {
+		ns += (double)a->groups[i].cause_ns[cause];
+		frames += (double)a->groups[i].frames;
+	}
+	return frames > 0 ? ns / frames : 0;
+}
+
+/* Whether in all that got worse frames wait longer for a CPU, by more than they do anything else longer. */
+static bool waits_for_cpus(const struct comparison *c)
+{
+	for (int i = 0; i < c->n_scenes; i++) {
+		const struct scene_stats *s = &c->scenes[i].stats;
+		double most = 0;
+		bool worse = false;
+		int what = CAUSE_NONE;
+
+		for (int id = 0; id < METRIC_COUNT; id++)
+			worse |= s->metrics[id].worse;
+		for (int cause = 0; worse && cause < CAUSE_COUNT; cause++) {
+			double more = per_frame(&s->new, cause) - per_frame(&s->base, cause);
+
+			what = more > most ? cause : what;
+			most = fmax(more, most);
+		}
+		if (worse && what != CAUSE_CPU_WAIT)
+			return false;
+	}
+	return true;
+}
+
 static int look_at_machine(struct store *s, struct comparison *c)
 {
 	int err = load_others(s, &c->base, &c->base_others) ?: load_others(s, &c->new, &c->new_others);
 	double more = c->new_others - c->base_others;
 
-	if (!err && c->base_others >= 0 && c->new_others >= 0)
-		c->disturbed = c->worse ? more >= COMPARE_BUSIER : more <= -COMPARE_BUSIER;
-	return err;
+	if (err || c->base_others < 0 || c->new_others < 0)
+		return err;
+	if (c->worse)
+		c->disturbed = (more >= COMPARE_BUSIER || c->new_others >= COMPARE_BUSY) && waits_for_cpus(c);
+	else
+		c->disturbed = more <= -COMPARE_BUSIER;
+	return 0;
 }
 
 int compare__run(struct store *s, const struct compare_options *o, struct comparison *c)

@@ -63,6 +63,7 @@ int scene_stats__decide(struct scene_stats **scenes, int n);
 
 #define COMPARE_THRESHOLD 0.03 /* a smaller change is never worse, unless the user says otherwise */
 #define COMPARE_BUSIER    10   /* percent of all CPU time: as much more for others may make a game slower */
+#define COMPARE_BUSY      25   /* as much for others: what got worse by waiting for a CPU is theirs */
 
 struct fingerprint_change {
 	char *key, *cause, *text;
@@ -90,9 +91,8 @@ struct comparison {
 	int n_scenes;
 	bool worse, better;
 	double base_others,
-		new_others; /* percent of all CPU time that neither the game had nor nobody; below 0: not known */
-	bool disturbed; /* worse, and the machine was busier then; or not, and it was busier in the base: says nothing
-			 */
+		new_others;       /* percent of all CPU time that neither the game had nor nobody; below 0: not known */
+	bool disturbed;           /* by others: says nothing of the build; docs/store.md has the rule */
 	bool confirming, refuted; /* --confirm; what seemed worse was not so in that run */
 };
 

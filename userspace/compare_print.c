@@ -85,19 +85,19 @@ static void conclusion(struct str *s, const struct comparison *c)
 		str__add(s, ", confirmed");
 }
 
-/* What others took of the machine, where that differs; in one sentence. */
+/* What others took of the machine, where that matters; in one sentence. */
 static void machine(struct str *s, const struct comparison *c, const char *begin)
 {
 	double more = c->new_others - c->base_others;
+	const char *so = !c->disturbed ? ""
+			 : c->worse    ? " What got worse is waiting for a CPU, and may be due to that."
+				       : " What got worse may be hidden by that.";
 
-	if (c->base_others < 0 || c->new_others < 0 || fabs(more) < COMPARE_BUSIER)
+	if (c->base_others < 0 || c->new_others < 0 || (!c->disturbed && fabs(more) < COMPARE_BUSIER))
 		return;
-	str__fmt(s, "%sThe machine was busier in the %s: others had %.0f %% of its CPU time, in the %s %.0f %%.%s\n",
-		begin, more > 0 ? "new runs" : "base", fmax(c->base_others, c->new_others),
-		more > 0 ? "base" : "new runs", fmin(c->base_others, c->new_others),
-		!c->disturbed ? ""
-		: c->worse    ? " What got worse may be due to that."
-			      : " What got worse may be hidden by that.");
+	str__fmt(s,
+		"%sThe machine was busy: others had %.0f %% of its CPU time in the new runs, in the base %.0f %%.%s\n",
+		begin, c->new_others, c->base_others, so);
 }
 
 /* ---- text ---- */
