@@ -310,7 +310,7 @@ static void none(struct frame_choice *c, bool tried, char *why, size_t why_size)
 			tried ? "no other present function fires; " : "");
 	else
 		why__add(why, why_size,
-			"no frame source found: no redframe markers, and %s; --frame uprobe:LIB:SYMBOL can name a "
+			"no redframe markers, and %s; --frame uprobe:LIB:SYMBOL can name a "
 			"function "
 			"that is called once a frame",
 			c->n ? "nothing that shows pictures is called" : "none of Vulkan, EGL, GLX and SDL is mapped");

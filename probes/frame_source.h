@@ -48,6 +48,15 @@ int frame_source__vulkan(
 int frame_source__usdt(
 	struct site_list *l, struct objects *o, const char *provider, const char *name, char *why, size_t why_size);
 /* "uprobe:…" without its "uprobe:" */
+/* What comes after uprobe:, taken apart. */
+struct uprobe_spec {
+	char object[4352];
+	const char *symbol; /* in object; NULL: a place in the file */
+	bool has_offset;
+	u64 offset;
+};
+
+int uprobe_spec__parse(struct uprobe_spec *u, const char *spec); /* 0 or -errno */
 int frame_source__uprobe(struct site_list *l, struct objects *o, const char *spec, char *why, size_t why_size);
 
 #endif

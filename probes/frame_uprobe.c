@@ -139,23 +139,32 @@ static int by_symbol(struct site_list *l, struct objects *o, const char *lib, co
 	return last ? no_such_symbol(last, symbol, why, why_size) : no_such_object(o, lib, why, why_size);
 }
 
+int uprobe_spec__parse(struct uprobe_spec *u, const char *spec)
+{
+	char *colon;
+
+	*u = (struct uprobe_spec){0};
+	if ((size_t)snprintf(u->object, sizeof(u->object), "%s", spec) >= sizeof(u->object))
+		return -ENAMETOOLONG;
+	u->has_offset = cut_offset(u->object, &u->offset);
+	colon = strrchr(u->object, ':');
+	/* a colon may be part of a path */
+	if (colon && !strchr(colon, '/') && colon > u->object && colon[1]) {
+		*colon = 0;
+		u->symbol = colon + 1;
+		return 0;
+	}
+	return u->has_offset && u->object[0] ? 0 : -EINVAL;
+}
+
 int frame_source__uprobe(struct site_list *l, struct objects *o, const char *spec, char *why, size_t why_size)
 {
-	char text[4352], *colon;
-	u64 offset = 0;
-	bool has_offset;
+	struct uprobe_spec u;
+	int err = uprobe_spec__parse(&u, spec);
 
-	if ((size_t)snprintf(text, sizeof(text), "%s", spec) >= sizeof(text))
-		return -ENAMETOOLONG;
-	has_offset = cut_offset(text, &offset);
-	colon = strrchr(text, ':');
-	/* a colon may be part of a path */
-	if (colon && !strchr(colon, '/') && colon > text && colon[1]) {
-		*colon = 0;
-		return by_symbol(l, o, text, colon + 1, has_offset ? &offset : NULL, why, why_size);
-	}
-	if (has_offset && *text)
-		return by_offset(l, o, text, offset, why, why_size);
-	why__add(why, why_size, "--frame uprobe:%.100s: it is uprobe:LIB:SYMBOL or uprobe:PATH+0xOFFSET", spec);
-	return -EINVAL;
+	if (err)
+		return err;
+	if (u.symbol)
+		return by_symbol(l, o, u.object, u.symbol, u.has_offset ? &u.offset : NULL, why, why_size);
+	return by_offset(l, o, u.object, u.offset, why, why_size);
 }

@@ -35,16 +35,30 @@ static int frame_auto(
 	return err ? err : l->n - before;
 }
 
+#define PROVIDER_SIZE 128
+
+int frame_spec__check(const char *spec)
+{
+	struct uprobe_spec unused;
+	const char *colon;
+
+	if (!strcmp(spec, "auto") || !strcmp(spec, "none") || !strcmp(spec, "vulkan") || !strncmp(spec, "vulkan:", 7))
+		return 0;
+	if (!strncmp(spec, "uprobe:", 7))
+		return uprobe_spec__parse(&unused, spec + 7);
+	if (strncmp(spec, "usdt:", 5))
+		return -EINVAL;
+	spec += 5;
+	colon = strchr(spec, ':');
+	return colon && colon > spec && colon[1] && colon - spec < PROVIDER_SIZE ? 0 : -EINVAL;
+}
+
 static int frame_usdt(struct site_list *l, struct objects *o, const char *spec, char *why, size_t why_size)
 {
-	char provider[128];
+	char provider[PROVIDER_SIZE];
 	const char *colon = strchr(spec, ':');
 	int n;
 
-	if (!colon || colon == spec || !colon[1] || (size_t)(colon - spec) >= sizeof(provider)) {
-		why__add(why, why_size, "--frame usdt:%.100s: it is usdt:PROVIDER:NAME", spec);
-		return -EINVAL;
-	}
 	snprintf(provider, sizeof(provider), "%.*s", (int)(colon - spec), spec);
 	n = frame_source__usdt(l, o, provider, colon + 1, why, why_size);
 	if (n == 0) {
@@ -79,6 +93,10 @@ int sites__frame(
 
 	why[0] = 0;
 	snprintf(source, source_size, "%s", spec);
+	if (frame_spec__check(spec)) {
+		why__add(why, why_size, "--frame %.100s: it is " FRAME_SPECS, spec);
+		return -EINVAL;
+	}
 	if (!strcmp(spec, "none"))
 		return 0;
 	err = read_objects(&o, pid, why, why_size);
@@ -90,11 +108,8 @@ int sites__frame(
 		err = frame_source__vulkan(l, &o, source, source_size, why, why_size);
 	} else if (!strncmp(spec, "usdt:", 5)) {
 		err = frame_usdt(l, &o, spec + 5, why, why_size);
-	} else if (!strncmp(spec, "uprobe:", 7)) {
-		err = frame_source__uprobe(l, &o, spec + 7, why, why_size);
 	} else {
-		why__add(why, why_size, "--frame %.100s: it is auto, none, vulkan, usdt:… or uprobe:…", spec);
-		err = -EINVAL;
+		err = frame_source__uprobe(l, &o, spec + 7, why, why_size);
 	}
 	if (err < 0 && !why[0])
 		why__add(why, why_size, "%s", strerror(-err));

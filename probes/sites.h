@@ -48,8 +48,10 @@ void sites__free(struct site_list *l); /* closes the files */
  * exactly one source is chosen, so that no frame counts twice; `source` says which, in the same words, or what was
  * looked for.
  */
+#define FRAME_SPECS "auto, none, vulkan, usdt:PROVIDER:NAME, uprobe:LIB:SYMBOL or uprobe:PATH+0xOFFSET"
 int sites__frame(
 	struct site_list *l, u32 pid, const char *spec, char *source, size_t source_size, char *why, size_t why_size);
+int frame_spec__check(const char *spec); /* whether SPEC has one of these forms: 0 or -errno */
 /* redframe:scene, redframe:lock_name, redframe:message of probes/redframe.h */
 int sites__markers(struct site_list *l, u32 pid, char *why, size_t why_size);
 /* malloc and family of the allocator in use; frees too if with_free. What would be single-stepped is counted for 0.2 s

@@ -287,6 +287,14 @@ static int check(struct overhead_options *o, int n)
 		log_err("--pairs: from %d to %d", PAIRED_LEAST, PAIRED_MAX);
 		return -EINVAL;
 	}
+	if (frame_spec__check(o->frame)) {
+		log_err("--frame: '%s' is not " FRAME_SPECS, o->frame);
+		return -EINVAL;
+	}
+	if (!strcmp(o->frame, "none")) {
+		log_err("--frame none: it is the frame time that is measured");
+		return -EINVAL;
+	}
 	return o->events ? record_options__events(o->on, o->events) : 0;
 }
 

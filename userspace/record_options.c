@@ -255,6 +255,10 @@ int record_options__check(struct record_options *o, char **argv, int n, int comm
 	if ((o->events && record_options__events(o->on, o->events)) || alloc_mode(o) || kernel_stacks_mode(o) ||
 		check_target(o) || check_buffer(o) || check_rings(o) || check_meta(o) || check_alloc_fn(o))
 		return -EINVAL;
+	if (frame_spec__check(o->frame)) {
+		log_err("--frame: '%s' is not " FRAME_SPECS, o->frame);
+		return -EINVAL;
+	}
 	if (budget__parse(o->budget, &o->explain)) {
 		log_err("--budget: '%s' is not milliseconds, NNfps or auto", o->budget);
 		return -EINVAL;

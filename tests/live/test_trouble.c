@@ -48,6 +48,8 @@ static void test_wrong_usage_ends_in_1_and_names_the_option(void **state)
 	REFUSED(&l, 1, "--events", "-p", "1", "--events", "nonsense", "-o", l.recording);
 	REFUSED(&l, 1, "--alloc", "-p", "1", "--alloc", "some", "-o", l.recording);
 	REFUSED(&l, 1, "--budget", "-p", "1", "--budget", "fast", "-o", l.recording);
+	REFUSED(&l, 1, "--frame", "-p", "1", "--frame", "always", "-o", l.recording);
+	REFUSED(&l, 1, "--frame", "-p", "1", "--frame", "usdt:game", "-o", l.recording);
 	REFUSED(&l, 1, "no-such", "-p", "1", "--no-such", "-o", l.recording);
 	live__free(&l);
 }

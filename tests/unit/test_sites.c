@@ -227,11 +227,12 @@ static void test_wrong_specs_say_what_there_is(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(malformed); i++) {
 		if (frame(pid, malformed[i]) >= 0)
 			fail_msg("'%s' was taken", malformed[i]);
-		assert_true(why[0] != 0);
+		assert_non_null(strstr(why, "usdt:PROVIDER:NAME"));
+		assert_true(frame_spec__check(malformed[i]) < 0);
 	}
 	assert_int_equal(frame(pid, "none"), 0);
 	assert_int_equal(frame(pid, "auto"), 0);
-	assert_non_null(strstr(why, "no frame source found"));
+	assert_non_null(strstr(why, "no redframe markers"));
 	assert_string_equal(source, "none");
 	fixture__kill(pid);
 }
