@@ -125,11 +125,11 @@ int afterwards(
 	opts.arg = p.view;
 	if (!err)
 		err = run(&p, &opts);
-	if (!err && !o->quiet)
-		err = view__print(p.view, stdout, p.m, explain__report(p.x, p.m), &p.r);
-	fflush(stdout);
 	if (err)
 		log_err("%s: %s", recording[0] ? recording : trace, errstr(err));
+	else if (!o->quiet)
+		err = view__print(p.view, stdout, p.m, explain__report(p.x, p.m), &p.r);
+	fflush(stdout);
 	if (p.m)
 		sum_up(s, p.m, recording, p.trace ? trace : "");
 	if (p.trace && slices__files(p.trace) > 1)

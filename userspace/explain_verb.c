@@ -123,7 +123,7 @@ static int conclude(struct view *view, const struct explain_verb *o, struct expl
 	int err = view__print(view, stdout, m, report, r);
 
 	if (err)
-		return err;
+		return EXIT_NOT_MEASURED;
 	if (o->frame != NOT_GIVEN && report->frames && !view__frames(view)) {
 		log_err("there is no frame %llu", (unsigned long long)o->frame);
 		return EXIT_USAGE;
@@ -226,7 +226,9 @@ static int explain_frame(struct reading *g)
 
 	if (!g->index || g->o->json || !read_frame(g, &err))
 		return whole_frame(g);
-	return err ?: view__print(g->view, stdout, NULL, NULL, g->r);
+	if (!err && view__print(g->view, stdout, NULL, NULL, g->r))
+		return EXIT_NOT_MEASURED;
+	return err;
 }
 
 static int explain_times(struct reading *g)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "explain_view.h"
+#include "log.h"
 
 #define KEPT_MAX 10000u
 
@@ -173,7 +174,7 @@ static int copy_spool(struct view *view, FILE *to)
 		return -EIO;
 	while ((n = fread(buf, 1, sizeof(buf), view->spool)))
 		if (fwrite(buf, 1, n, to) != n)
-			return -EIO;
+			return -errno;
 	return ferror(view->spool) ? -EIO : 0;
 }
 
@@ -184,13 +185,13 @@ static int print_frames(struct view *view, FILE *to)
 	qsort(view->kept, view->n, sizeof(*view->kept), worst_first);
 	for (u32 i = 0; i < view->n; i++)
 		if (fputs(view->o.json ? (i ? ",\n  " : "\n  ") : "\n", to) < 0 || fputs(view->kept[i].text, to) < 0)
-			return -EIO;
+			return -errno;
 	return 0;
 }
 
 static int put(struct view *view, FILE *to)
 {
-	int err = view->line.oom ? -ENOMEM : view->line.s && fputs(view->line.s, to) < 0 ? -EIO : 0;
+	int err = view->line.oom ? -ENOMEM : view->line.s && fputs(view->line.s, to) < 0 ? -errno : 0;
 
 	str__clear(&view->line);
 	return err;
@@ -221,5 +222,10 @@ int view__print(struct view *view, FILE *to, const struct model *m, const struct
 		text_tail(&view->line, r);
 	if (!err)
 		err = put(view, to);
-	return err ? err : fflush(to) ? -EIO : 0;
+	if (!err && fflush(to))
+		err = -errno;
+	if (!err || err == -EPIPE) /* whoever read it has enough */
+		return 0;
+	log_err("cannot print the explanation: %s", errstr(err));
+	return err;
 }

@@ -27,7 +27,7 @@ void view__free(struct view *view);
 /* For struct replay's `verdict`: arg is the view. */
 void view__verdict(const struct verdict *v, const struct model *m, void *arg);
 struct recording;
-/* r may be NULL. 0 or -errno: the first error, also of handing over. */
+/* r may be NULL. 0 or -errno after a message: the first error, also of handing over. A reader who went away is none. */
 int view__print(
 	struct view *view, FILE *to, const struct model *m, const struct report *r, const struct recording *rec);
 /* frames printed or kept; with has_frame 0 means that there is no such frame */

@@ -290,7 +290,11 @@ static int run(const struct history_verb *o, struct store *s, struct points *p)
 		measured += p->p[i].value >= 0;
 	if (!err) {
 		(o->runs.json ? print_json : print_text)(&out, o, p, first);
-		err = out.oom || fwrite(out.s, 1, out.len, stdout) != out.len || fflush(stdout) ? -EIO : 0;
+		err = out.oom ? -ENOMEM : 0;
+		if (!err && (fwrite(out.s, 1, out.len, stdout) != out.len || fflush(stdout)))
+			err = errno == EPIPE ? 0 : -errno;
+		if (err)
+			log_err("history: %s", errstr(err));
 	}
 	str__free(&out);
 	return err || !measured ? EXIT_NOT_MEASURED : first >= 0 ? EXIT_WORSE : EXIT_OK;

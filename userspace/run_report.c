@@ -123,18 +123,21 @@ static void add_escaped(struct str *s, const char *text)
 
 static void make_text(struct str *s, const struct run_facts *f)
 {
+	u64 warm_up = 0;
+
 	add_escaped(s, f->game);
 	str__fmt(s, ", run %s: %s", f->id, run_facts__result(f));
 	if (f->reason[0]) {
 		str__add(s, ": ");
 		add_escaped(s, f->reason);
 	}
-	str__fmt(s, "\n\n  %-24s %9s %7s %9s %9s %9s %9s %12s\n", "scene", "frames", "slow", "p50", "p95", "p99", "max",
-		"hitches/min");
+	str__fmt(s, "\n\n  %-24s %9s %7s %9s %9s %9s %9s %12s\n", "scene", "frames", "slow", "p50 ms", "p95 ms",
+		"p99 ms", "max ms", "hitches/min");
 	for (int i = 0; i < f->n_scenes; i++) {
 		const struct run_scene *sc = &f->scenes[i];
 		char name[64];
 
+		warm_up += sc->warm_up_frames;
 		term__escape(name, sizeof(name), sc->name[0] ? sc->name : "-", strlen(sc->name[0] ? sc->name : "-"));
 		if (!sc->frames) {
 			str__fmt(s, "  %-24s not measured: %llu frames of warm-up only\n", name,
@@ -145,6 +148,9 @@ static void make_text(struct str *s, const struct run_facts *f)
 			(unsigned long long)sc->frames, (unsigned long long)sc->slow, ms(sc->p50_ns), ms(sc->p95_ns),
 			ms(sc->p99_ns), ms(sc->max_ns), per_minute(sc->slow, sc->dur_ns));
 	}
+	if (warm_up)
+		str__fmt(s, "  %llu more frames, of each scene's warm-up, are in no figure above\n",
+			(unsigned long long)warm_up);
 	for (int i = 0; i < f->n_hitches && i < 10; i++) {
 		str__fmt(s, "%s  %llu×, worst %.1f ms: ", i ? "" : "\n", (unsigned long long)f->hitches[i].hitches,
 			ms(f->hitches[i].worst_ns));
@@ -220,7 +226,9 @@ static int report(struct store *s, const char *run, FILE *to, void (*make)(struc
 
 	if (!err) {
 		make(&out, &f);
-		err = out.oom ? -ENOMEM : fwrite(out.s, 1, out.len, to) != out.len || fflush(to) ? -EIO : 0;
+		err = out.oom ? -ENOMEM : 0;
+		if (!err && (fwrite(out.s, 1, out.len, to) != out.len || fflush(to)))
+			err = errno == EPIPE ? 0 : -errno;
 	}
 	run_facts__free(&f);
 	str__free(&out);

@@ -3,8 +3,10 @@
  * Golden recordings: tests/golden/explain_*.txt, compiled, explained as text and as JSON, must give explain_*.expected
  * to the byte. REDFRAME_UPDATE_GOLDEN=1 writes them anew: look at the difference before committing it.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
+#include <signal.h>
 #include <stdio.h>
 
 #include "explain_fixture.h"
@@ -26,23 +28,29 @@ static int compile(const char *path)
 	return fd;
 }
 
-/* What `explain` prints. */
-static char *explain_to_text(const char *path, bool json)
+/* `explain` of a recording, to a file that is closed then. */
+static int print_to(FILE *to, const char *path, bool json)
 {
-	struct view_options vo = {.json = json, .all = true, .worst = 10};
-	struct view *view = view__new(&vo);
+	struct view *view = view__new(&(struct view_options){.json = json, .all = true, .worst = 10});
 	struct explained e = {};
-	size_t size;
-	char *text = NULL;
-	FILE *to = open_memstream(&text, &size);
+	int err;
 
 	assert_non_null(view);
 	assert_non_null(to);
 	explain_fd(&e, compile(path), NULL, view__verdict, view);
-	assert_int_equal(view__print(view, to, e.m, e.report, &e.r), 0);
+	err = view__print(view, to, e.m, e.report, &e.r);
 	fclose(to);
 	view__free(view);
 	explained__free(&e);
+	return err;
+}
+
+static char *explain_to_text(const char *path, bool json)
+{
+	size_t size;
+	char *text = NULL;
+
+	assert_int_equal(print_to(open_memstream(&text, &size), path, json), 0);
 	return text;
 }
 
@@ -182,6 +190,21 @@ static void test_every_frame_option_explains_those_that_are_not_slow(void **stat
 	explained__free(&e);
 }
 
+#define ONE_FRAME "tests/golden/explain_one_frame.txt"
+
+static void test_a_reader_who_goes_away_is_no_error_and_a_full_disk_is(void **state)
+{
+	int ends[2];
+
+	signal(SIGPIPE, SIG_IGN);
+	for (int json = 0; json < 2; json++) {
+		assert_int_equal(print_to(fopen("/dev/full", "w"), ONE_FRAME, json), -ENOSPC);
+		assert_int_equal(pipe(ends), 0);
+		close(ends[0]);
+		assert_int_equal(print_to(fdopen(ends[1], "w"), ONE_FRAME, json), 0);
+	}
+}
+
 static void test_report_uses_nearest_rank(void **state)
 {
 	struct explained e = {};
@@ -205,6 +228,7 @@ int main(void)
 		cmocka_unit_test(test_formulas_stand_in_the_documentation),
 		cmocka_unit_test(test_every_frame_comes_out_and_only_slow_ones_in_full),
 		cmocka_unit_test(test_every_frame_option_explains_those_that_are_not_slow),
+		cmocka_unit_test(test_a_reader_who_goes_away_is_no_error_and_a_full_disk_is),
 		cmocka_unit_test(test_report_uses_nearest_rank),
 	};
 

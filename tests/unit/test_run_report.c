@@ -164,6 +164,15 @@ static void test_junit_has_a_case_for_each_limit_and_fails_where_it_was_crossed(
 	free(xml);
 }
 
+static void test_text_says_how_many_frames_the_table_leaves_out(void **state)
+{
+	char *text = report(run_report__text);
+
+	assert_non_null(strstr(text, " 2400 "));
+	assert_non_null(strstr(text, "600 more frames, of each scene's warm-up"));
+	free(text);
+}
+
 static void test_a_run_without_frames_is_an_error_and_never_passed(void **state)
 {
 	struct store *s;
@@ -301,6 +310,7 @@ int main(void)
 		cmocka_unit_test(test_figures_are_sums_over_blocks_without_warm_up),
 		cmocka_unit_test(test_the_page_needs_no_network_and_hostile_text_stays_text),
 		cmocka_unit_test(test_junit_has_a_case_for_each_limit_and_fails_where_it_was_crossed),
+		cmocka_unit_test(test_text_says_how_many_frames_the_table_leaves_out),
 		cmocka_unit_test(test_a_run_without_frames_is_an_error_and_never_passed),
 		cmocka_unit_test(test_the_page_shows_earlier_runs_that_can_be_compared),
 		cmocka_unit_test(test_json_says_the_same),
