@@ -276,12 +276,8 @@ static void add_recording(struct str *s, const struct model *m, const struct rec
 	str__add(s, "\n");
 }
 
-void text__summary(
-	struct str *s, const struct report *r, const struct model *m, const struct recording *rec, bool colour)
+static void add_frames(struct str *s, const struct report *r)
 {
-	on(s, colour, BOLD);
-	add_recording(s, m, rec);
-	on(s, colour, RESET);
 	str__fmt(s, "%llu frames, %llu slow", (unsigned long long)r->frames, (unsigned long long)r->slow);
 	if (r->unsure)
 		str__fmt(s, " (%llu unsure: records were lost in them)", (unsigned long long)r->unsure);
@@ -292,6 +288,18 @@ void text__summary(
 		r->exact ? "" : " (percentiles within 0.1 %)");
 	str__fmt(s, "fps: average %.1f, 1 %% low %.1f, 0.1 %% low %.1f\n", r->mean_ns > 0 ? 1e9 / r->mean_ns : 0.0,
 		r->low1_fps, r->low01_fps);
+}
+
+void text__summary(
+	struct str *s, const struct report *r, const struct model *m, const struct recording *rec, bool colour)
+{
+	on(s, colour, BOLD);
+	add_recording(s, m, rec);
+	on(s, colour, RESET);
+	if (r->frames)
+		add_frames(s, r);
+	else
+		str__add(s, "no frames\n");
 	add_shares(s, r);
 	if (r->late)
 		str__fmt(s, "%llu records came too far out of order to be used\n", (unsigned long long)r->late);
@@ -338,8 +346,9 @@ void text__alloc_sites(struct str *s, const struct report *r)
 	str__fmt(s, "\nallocated%s: %s", r->alloc_period ? "" : " in blocks of 1 MiB and more",
 		fmt__bytes(bytes, sizeof(bytes), r->alloc_bytes));
 	if (r->alloc_period)
-		str__fmt(s, ", of the small ones estimated from %llu samples, one in %s",
-			(unsigned long long)r->alloc_samples, fmt__bytes(period, sizeof(period), r->alloc_period));
+		str__fmt(s, ", of the small ones estimated from %llu sample%s, one in %s",
+			(unsigned long long)r->alloc_samples, r->alloc_samples == 1 ? "" : "s",
+			fmt__bytes(period, sizeof(period), r->alloc_period));
 	str__add(s, "\n");
 	for (u32 i = 0; i < r->n_alloc_sites && i < TEXT_SITES; i++) {
 		const struct alloc_site *a = &r->alloc_sites[i];
@@ -348,7 +357,7 @@ void text__alloc_sites(struct str *s, const struct report *r)
 			fmt__bytes(bytes, sizeof(bytes), a->bytes));
 		add_escaped(s, a->where);
 		if (a->samples)
-			str__fmt(s, "  %llu samples", (unsigned long long)a->samples);
+			str__fmt(s, "  %llu sample%s", (unsigned long long)a->samples, a->samples == 1 ? "" : "s");
 		if (a->large)
 			str__fmt(s, "  %llu large", (unsigned long long)a->large);
 		str__add(s, "\n");

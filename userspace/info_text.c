@@ -47,8 +47,9 @@ static void say_stream(struct str *s, const struct model *m, const struct frame_
 	const struct thread *t = model__find_thread(m, f->tid);
 	struct str line = {0};
 
-	str__fmt(&line, "%u frames of %#llx by %s (%u)", f->count, (unsigned long long)f->stream,
-		t && t->name[0] ? t->name : "thread", f->tid);
+	str__fmt(&line, "%u frames by %s (%u)", f->count, t && t->name[0] ? t->name : "thread", f->tid);
+	if (f->stream) /* a window or a swapchain */
+		str__fmt(&line, " to %#llx", (unsigned long long)f->stream);
 	if (f->moves)
 		str__fmt(&line, ", %u times by another thread than before", f->moves);
 	if (f->steady_ns)
