@@ -9,6 +9,7 @@
 #include "log.h"
 #include "model.h"
 #include "options.h"
+#include "output.h"
 #include "recording.h"
 #include "replay.h"
 #include "selection.h"
@@ -140,6 +141,10 @@ int verb__export(int argc, char **argv)
 	err = recording__open(&r, argv[0]);
 	if (err) {
 		log_err("%s: %s", argv[0], recording__strerror(err));
+		return EXIT_USAGE;
+	}
+	if (output__apart(o.output, r.fd)) {
+		recording__close(&r);
 		return EXIT_USAGE;
 	}
 	err = write_out(&r, time_index__open(&ix, &r) ? &ix : NULL, ops, &o);

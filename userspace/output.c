@@ -76,6 +76,15 @@ int output__open(const char *path, bool force)
 	return fd;
 }
 
+int output__apart(const char *path, int fd)
+{
+	struct stat out, in;
+
+	if (stat(path, &out) || fstat(fd, &in) || out.st_dev != in.st_dev || out.st_ino != in.st_ino)
+		return 0;
+	return refuse(path, EINVAL, "is the recording itself: name another file");
+}
+
 int output__make_dir(const char *path)
 {
 	bool made = !mkdir(path, 0755);

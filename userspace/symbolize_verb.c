@@ -209,7 +209,7 @@ static int write_named(const char *recording, const struct symbolize_options *o)
 		log_err("%s: %s", recording, recording__strerror(err));
 		return EXIT_USAGE;
 	}
-	fd = output__open(o->output, o->force);
+	fd = output__apart(o->output, r.fd) ?: output__open(o->output, o->force);
 	wants = fd < 0 ? NULL : calloc(1, sizeof(*wants));
 	err = fd < 0 ? fd : wants ? run(&r, o, fd) : -ENOMEM;
 	if (r.unknown)

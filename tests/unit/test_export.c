@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "export.h"
 #include "exporter.h"
 #include "info.h"
 #include "model.h"
@@ -25,6 +26,7 @@
 #include "recording.h"
 #include "replay.h"
 #include "strings.h"
+#include "symbolize_verb.h"
 
 static char *slurp(int fd, size_t *n)
 {
@@ -172,6 +174,22 @@ static void test_outputs_never_go_through_what_is_there(void **state)
 	assert_true(output__open(in_dir("none/file"), false) < 0);
 }
 
+static void test_a_recording_is_never_overwritten_by_what_is_made_of_it(void **state)
+{
+	char path[128], *export[] = {path, "-o", path, "--format", "json", "-f", NULL};
+	char *symbolize[] = {path, "--path", dir, "-o", path, "-f", NULL};
+	struct stat before, after;
+
+	snprintf(path, sizeof(path), "%s", in_dir("file"));
+	assert_int_equal(recfile__compile("tests/golden/export_classes.txt", path), 0);
+	assert_int_equal(stat(path, &before), 0);
+	assert_int_equal(verb__export(6, export), EXIT_USAGE);
+	assert_int_equal(verb__symbolize(6, symbolize), EXIT_USAGE);
+	assert_int_equal(stat(path, &after), 0);
+	assert_int_equal(after.st_size, before.st_size);
+	assert_true(after.st_size > 0);
+}
+
 static void test_outputs_belong_to_the_user_behind_sudo(void **state)
 {
 	struct stat st;
@@ -206,6 +224,7 @@ int main(void)
 		cmocka_unit_test(test_golden_recordings_give_golden_exports),
 		cmocka_unit_test(test_formats_are_found_by_name_and_by_suffix),
 		cmocka_unit_test(test_outputs_never_go_through_what_is_there),
+		cmocka_unit_test(test_a_recording_is_never_overwritten_by_what_is_made_of_it),
 		cmocka_unit_test(test_outputs_belong_to_the_user_behind_sudo),
 	};
 
