@@ -313,14 +313,18 @@ static double per_frame(const struct sample *a, int cause)
 	return frames > 0 ? ns / frames : 0;
 }
 
-/* Whether in all that got worse frames wait longer for a CPU, by more than they do anything else longer. */
+/* Whether in all that got worse frames wait longer for CPUs, and what they do longer is above all to wait: for one, or
+ * for threads that wait for one in their turn. */
 static bool waits_for_cpus(const struct comparison *c)
 {
+	static const bool is_wait[CAUSE_COUNT] = {
+		[CAUSE_CPU_WAIT] = true, [CAUSE_THREAD_WAIT] = true, [CAUSE_LOCK_WAIT] = true, [CAUSE_IO_WAIT] = true};
+
 	for (int i = 0; i < c->n_scenes; i++) {
 		const struct scene_stats *s = &c->scenes[i].stats;
-		double most = 0;
+		double most = 0, cpu = per_frame(&s->new, CAUSE_CPU_WAIT) - per_frame(&s->base, CAUSE_CPU_WAIT);
 		bool worse = false;
-		int what = CAUSE_NONE;
+		int what = CAUSE_CPU_WAIT;
 
 		for (int id = 0; id < METRIC_COUNT; id++)
 			worse |= s->metrics[id].worse;
@@ -330,7 +334,7 @@ static bool waits_for_cpus(const struct comparison *c)
 			what = more > most ? cause : what;
 			most = fmax(more, most);
 		}
-		if (worse && what != CAUSE_CPU_WAIT)
+		if (worse && (!is_wait[what] || cpu <= most / 10))
 			return false;
 	}
 	return true;

@@ -90,7 +90,7 @@ static void machine(struct str *s, const struct comparison *c, const char *begin
 {
 	double more = c->new_others - c->base_others;
 	const char *so = !c->disturbed ? ""
-			 : c->worse    ? " What got worse is waiting for a CPU, and may be due to that."
+			 : c->worse    ? " What got worse is waiting, for a CPU too, and may be due to that."
 				       : " What got worse may be hidden by that.";
 
 	if (c->base_others < 0 || c->new_others < 0 || (!c->disturbed && fabs(more) < COMPARE_BUSIER))

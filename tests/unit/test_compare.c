@@ -305,7 +305,7 @@ static void test_a_machine_that_was_busier_is_no_regression_of_the_build(void **
 	assert_non_null(strstr(out.s, "could not be compared"));
 	assert_non_null(
 		strstr(out.s, "The machine was busy: others had 20 % of its CPU time in the new runs, in the base "
-			      "3 %. What got worse is waiting for a CPU, and may be due to that."));
+			      "3 %. What got worse is waiting, for a CPU too, and may be due to that."));
 	str__free(&out);
 	compare__free(&c);
 	compare_on(20, 3, 1.2, &c); /* in spite of it */
