@@ -248,6 +248,7 @@ static int explain_times(struct reading *g)
 	}
 	g->print = true;
 	err = read_it(g);
+	g->begin = NULL;
 	selection__free(&s);
 	return err;
 }
