@@ -146,6 +146,7 @@ void preload__close(struct preload *p)
 bool preload__decode(const struct preload_record *ring, u64 *at, u64 end, u64 now_ticks, struct preload_call *c)
 {
 	struct preload_record r = ring[*at % PRELOAD_RECORDS], more = {0};
+	u64 ago;
 
 	if ((r.what >> 48 & 0xff) == PRELOAD_MORE) {
 		more = r;
@@ -154,12 +155,16 @@ bool preload__decode(const struct preload_record *ring, u64 *at, u64 end, u64 no
 		r = ring[*at % PRELOAD_RECORDS];
 	}
 	++*at;
+	ago = (now_ticks - ((r.what >> 56) << 32 | r.how >> 32)) & TICKS_MASK;
+	if (ago > TICKS_MASK /
+			  2) /* counters of two CPUs, and reads out of order: a moment after now, not minutes before */
+		ago = 0;
 	*c = (struct preload_call){
 		.fn = r.what >> 48 & 0xff,
 		.caller = r.what & LOW48,
 		.block = more.what & LOW48,
 		.size = (r.how & UINT32_MAX) | more.how << 32,
-		.ticks = now_ticks - ((now_ticks - ((r.what >> 56) << 32 | r.how >> 32)) & TICKS_MASK),
+		.ticks = now_ticks - ago,
 	};
 	return c->fn < ALLOC_CUSTOM;
 }

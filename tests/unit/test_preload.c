@@ -46,6 +46,16 @@ static void test_a_time_from_before_the_counters_low_half_went_round_is_in_the_p
 	assert_int_equal(c.ticks, now - 10);
 }
 
+static void test_a_time_a_moment_after_now_is_now(void **state)
+{
+	struct preload_call c;
+	u64 at = 0;
+
+	ring[0] = record(1, ALLOC_MALLOC, 1, NOW + 100);
+	assert_true(preload__decode(ring, &at, 1, NOW, &c));
+	assert_int_equal(c.ticks, NOW);
+}
+
 static void test_more_belongs_to_the_call_behind_it_and_is_none_without_it(void **state)
 {
 	struct preload_call c;
@@ -84,6 +94,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_call_is_read_with_its_time_of_full_width),
 		cmocka_unit_test(test_a_time_from_before_the_counters_low_half_went_round_is_in_the_past),
+		cmocka_unit_test(test_a_time_a_moment_after_now_is_now),
 		cmocka_unit_test(test_more_belongs_to_the_call_behind_it_and_is_none_without_it),
 		cmocka_unit_test(test_any_bytes_move_on_and_give_a_known_function_or_nothing),
 	};
