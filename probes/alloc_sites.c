@@ -53,7 +53,7 @@ int sites__sampled(struct site_list *l, const char *library)
 	static const char *const symbol = PRELOAD_SAMPLE;
 	const struct use use = {.what = PROBE_SAMPLED, .args = {0, 1, 2}};
 	struct function f = {.lib = "libredframe-alloc.so"};
-	struct objects o;
+	struct objects o = {0};
 	bool stepped;
 	int fd = open(library, O_RDONLY | O_CLOEXEC), err = fd < 0 ? -errno : objects__from_file(&o, library, fd);
 
