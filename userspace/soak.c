@@ -5,6 +5,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +29,21 @@
 
 /* ---- the run ---- */
 
+/* Recordings of two soaks in one folder could not be told apart. */
+static int refuse_used(const char *dir)
+{
+	char pattern[PATH_MAX + 32];
+	glob_t found;
+	int err;
+
+	snprintf(pattern, sizeof(pattern), "%s/segment-*.redframe", dir);
+	err = glob(pattern, GLOB_NOSORT, NULL, &found) ? 0 : -EEXIST;
+	globfree(&found);
+	if (err)
+		log_err("%s: recordings of another soak are there: name another folder with -o", dir);
+	return err;
+}
+
 static int make_dir(struct soak *k)
 {
 	time_t now = time(NULL);
@@ -39,7 +56,7 @@ static int make_dir(struct soak *k)
 		log_err("--output: the path is too long");
 		return -ENAMETOOLONG;
 	}
-	return output__make_dir(k->dir);
+	return output__make_dir(k->dir) ?: refuse_used(k->dir);
 }
 
 static s64 now_ms(void)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* soak on a game that really runs: what it keeps, what it counts, how it ends, and what it survives. */
+#include <fcntl.h>
+
 #include "soak_fixture.h"
 
 static char *game_path(void)
@@ -152,6 +154,22 @@ static void test_killed_it_leaves_what_was_kept_and_a_store_that_is_whole(void *
 	end(&l);
 }
 
+static void test_a_folder_that_another_soak_used_is_refused(void **state)
+{
+	char path[PATH_MAX];
+	struct live l;
+	pid_t pid;
+
+	begin(&l);
+	assert_int_equal(mkdir(dir, 0755), 0);
+	snprintf(path, sizeof(path), "%s/segment-000001.redframe", dir);
+	close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0644));
+	pid = soak(&l, "said", "-d", "1", "--", "/bin/sleep", "20", NULL);
+	assert_int_equal(ended(&l, pid, "said"), 1);
+	said(&l, "said", "another soak");
+	end(&l);
+}
+
 static void test_two_at_once_share_a_store(void **state)
 {
 	const char *name;
@@ -221,6 +239,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_signals_marks_and_a_scene_file_are_heard),
 	cmocka_unit_test(test_a_game_that_crashes_is_followed_into_its_next_life),
 	cmocka_unit_test(test_killed_it_leaves_what_was_kept_and_a_store_that_is_whole),
+	cmocka_unit_test(test_a_folder_that_another_soak_used_is_refused),
 	cmocka_unit_test(test_two_at_once_share_a_store),
 	cmocka_unit_test(test_a_recording_is_replayed_as_if_it_were_live),
 	cmocka_unit_test(test_a_leak_of_small_blocks_is_suspected_with_the_function_that_loses_them),
