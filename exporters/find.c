@@ -2,22 +2,16 @@
 #include <string.h>
 
 #include "exporter.h"
+#include "strings.h"
 
 static const struct exporter_ops *const exporters[] = {&exporter_perfetto, &exporter_json, &exporter_text};
-
-static bool ends_with(const char *path, const char *suffix)
-{
-	size_t n = strlen(path), s = strlen(suffix);
-
-	return n > s && !strcmp(path + n - s, suffix);
-}
 
 const struct exporter_ops *exporter__find(const char *name, const char *path)
 {
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(exporters); i++)
-		if (name ? !strcmp(name, exporters[i]->name) : path && ends_with(path, exporters[i]->suffix))
+		if (name ? !strcmp(name, exporters[i]->name) : path && text__ends_with(path, exporters[i]->suffix))
 			return exporters[i];
 	return NULL;
 }

@@ -283,7 +283,7 @@ struct probe_options {
 		long_name, letter, type, offsetof(struct probe_options, field), value, help                            \
 	}
 static const struct option_row rows[] = {
-	ROW("pid", 'p', OPT_UINT, pid, "PID", "the process"),
+	ROW("pid", 'p', OPT_PID, pid, "PID", "the process"),
 	ROW("name", 'n', OPT_TEXT, name, "NAME",
 		"the process called NAME: its main thread, its executable or its argv[0]"),
 	ROW("newest", 0, OPT_FLAG, newest, NULL, "of several called NAME, the one started last"),

@@ -31,11 +31,10 @@ static int reopen(struct recording *r, int fd)
 static void sum_up(const struct session *s, const struct model *m, const char *recording, const char *trace)
 {
 	const struct model_stats *st = model__stats(m);
-	double seconds = (s->stop - s->start) / 1e9;
 	char size[32];
 
-	log_info("%.1f s, %llu frames, %llu events (%s), own CPU %.1f %%, probes cost the game about %.2f %%", seconds,
-		(unsigned long long)st->frames, (unsigned long long)st->events,
+	log_info("%.1f s, %llu frames, %llu events (%s), own CPU %.1f %%, probes cost the game about %.2f %%",
+		model__seconds(m), (unsigned long long)st->frames, (unsigned long long)st->events,
 		fmt__bytes(size, sizeof(size), s->out.bytes), session__cpu_percent(s), session__effect_percent(s));
 	for (int i = 0; i < CLASS_COUNT; i++)
 		if (st->lost[i])

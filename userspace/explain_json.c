@@ -334,8 +334,8 @@ static void add_recording(struct str *s, const struct model *m, const struct rec
 	str__add(s, "\"recording\": {");
 	add_game(s, m);
 	str__fmt(s, ", \"duration_s\": %.6f, \"events\": %llu, \"lost_events\": %llu, \"truncated\": %s}",
-		st->events ? (double)(st->last - st->first) / 1e9 : 0.0, (unsigned long long)st->events,
-		(unsigned long long)lost, rec && rec->truncated ? "true" : "false");
+		model__seconds(m), (unsigned long long)st->events, (unsigned long long)lost,
+		rec && rec->truncated ? "true" : "false");
 }
 
 static void add_frames(struct str *s, const struct report *r)

@@ -263,8 +263,8 @@ static void add_recording(struct str *s, const struct model *m, const struct rec
 	for (int c = 0; c < CLASS_COUNT; c++)
 		lost += st->lost[c];
 	add_escaped(s, model__info(m, "game.name") ?: "a game without a name");
-	str__fmt(s, " (pid %u), %.1f s, %llu events", model__game(m), st->events ? (st->last - st->first) / 1e9 : 0.0,
-		(unsigned long long)st->events);
+	str__fmt(
+		s, " (pid %u), %.1f s, %llu events", model__game(m), model__seconds(m), (unsigned long long)st->events);
 	if (lost)
 		str__fmt(s, ", %llu LOST", (unsigned long long)lost);
 	if (rec && rec->truncated)

@@ -121,11 +121,13 @@ static int conclude(struct view *view, const struct explain_verb *o, struct expl
 {
 	const struct report *report = explain__report(x, m);
 	int err = view__print(view, stdout, m, report, r);
+	u64 least, greatest;
 
 	if (err)
 		return EXIT_NOT_MEASURED;
-	if (o->frame != NOT_GIVEN && report->frames && !view__frames(view)) {
-		log_err("there is no frame %llu", (unsigned long long)o->frame);
+	if (o->frame != NOT_GIVEN && !view__frames(view) && view__numbers(view, &least, &greatest)) {
+		log_err("--frame: there is no frame %llu: this recording holds frames %llu to %llu",
+			(unsigned long long)o->frame, (unsigned long long)least, (unsigned long long)greatest);
 		return EXIT_USAGE;
 	}
 	if (!report->frames) {

@@ -18,7 +18,8 @@ struct view {
 	struct kept *kept; /* a heap: the least bad first */
 	u32 n, cap;
 	u64 seq, frames;
-	FILE *spool; /* JSON of all */
+	u64 least, greatest; /* frame numbers handed over */
+	FILE *spool;         /* JSON of all */
 	struct str line;
 	int err;
 };
@@ -142,6 +143,8 @@ void view__verdict(const struct verdict *v, const struct model *m, void *arg)
 	struct view *view = arg;
 	struct kept k = {.duration = v->frame.end - v->frame.start, .seq = view->seq++};
 
+	view->least = view->seq > 1 ? min(view->least, v->frame.number) : v->frame.number;
+	view->greatest = max(view->greatest, v->frame.number);
 	if (view->err || (view->o.has_frame ? v->frame.number != view->o.frame : !v->slow))
 		return;
 	if (!view->spool && !worth_keeping(view, &k)) {
@@ -161,6 +164,13 @@ void view__verdict(const struct verdict *v, const struct model *m, void *arg)
 u64 view__frames(const struct view *view)
 {
 	return view->frames;
+}
+
+bool view__numbers(const struct view *view, u64 *least, u64 *greatest)
+{
+	*least = view->least;
+	*greatest = view->greatest;
+	return view->seq > 0;
 }
 
 /* ---- printing ---- */

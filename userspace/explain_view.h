@@ -32,6 +32,8 @@ int view__print(
 	struct view *view, FILE *to, const struct model *m, const struct report *r, const struct recording *rec);
 /* frames printed or kept; with has_frame 0 means that there is no such frame */
 u64 view__frames(const struct view *view);
+/* the least and the greatest number of those that were handed over; false: none was */
+bool view__numbers(const struct view *view, u64 *least, u64 *greatest);
 
 /* explain_text.c. All escape what came from the game. */
 void text__frame(struct str *s, const struct verdict *v, const struct model *m, bool colour);

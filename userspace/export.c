@@ -52,8 +52,9 @@ static const struct verb export = {.name = "export",
 		    "  redframe export run.redframe -o - --format json | head\n"
 		    "  redframe export night.redframe -o slow.pftrace --around-slow\n"};
 
-/* All of it; with an index from where what is asked for begins. */
-static int run(struct recording *r, struct exporter *e, const struct time_index *ix, const struct index_begin *begin)
+/* All of it; with an index from where what is asked for begins. *last: ts of the last event that was read. */
+static int run(struct recording *r, struct exporter *e, const struct time_index *ix, const struct index_begin *begin,
+	u64 *last)
 {
 	struct explain_options options;
 	struct model *m = model__new();
@@ -66,12 +67,23 @@ static int run(struct recording *r, struct exporter *e, const struct time_index 
 	replay__explain_options(m, &options);
 	x = explain__new(&options);
 	err = x ? replay__run(r, m, x, &e, 1, &replay) : -ENOMEM;
+	*last = model__stats(m)->last;
 	if (replay.late)
 		log_warn("%llu records came too late to be put in order", (unsigned long long)replay.late);
 cleanup:
 	explain__free(x);
 	model__free(m);
 	return err;
+}
+
+/* What was asked for begins when the recording has ended. */
+static bool is_beyond(const struct selection *s, const struct export_options *o, u64 last)
+{
+	if (!s->first || s->v[0].from <= last)
+		return false;
+	log_err("--from: nothing came %g s after the first event, or later: this recording spans 0 to %.3f s",
+		o->only.from_s, last > s->first ? (double)(last - s->first) / 1e9 : 0);
+	return true;
 }
 
 static int conclude(const struct export_options *o, struct exporter *e, int err)
@@ -94,6 +106,7 @@ static int write_out(struct recording *r, const struct time_index *ix, const str
 	struct index_begin begin;
 	struct selection only;
 	struct exporter *e;
+	u64 last = 0;
 	int err = selection__find(&only, r, ix, &o->only), status = EXIT_USAGE;
 	struct slices_options slices = {ops, o->output, o->force, o->split, only.v, only.n};
 
@@ -101,12 +114,18 @@ static int write_out(struct recording *r, const struct time_index *ix, const str
 		slices.split_bytes = ops == &exporter_perfetto ? PERFETTO_SPLIT_BYTES : 0;
 	if (!err)
 		err = slices__open(&e, &slices);
-	if (!err && ix && only.n)
+	if (err)
+		goto cleanup;
+	if (ix && only.n)
 		time_index__find(ix, only.v[0].from, only.v[only.n - 1].to, ~0U, &begin);
-	if (!err) {
-		status = conclude(o, e, run(r, e, ix, ix && only.n ? &begin : NULL));
-		e->ops->close(e);
-	}
+	err = run(r, e, ix, ix && only.n ? &begin : NULL, &last);
+	if (!err && is_beyond(&only, o, last))
+		slices__remove(e);
+	else
+		status = conclude(o, e, err);
+	e->ops->close(e);
+	err = 0; /* said */
+cleanup:
 	if (err == -ENOMEM)
 		log_err("export: %s", errstr(err));
 	selection__free(&only);

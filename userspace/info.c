@@ -49,13 +49,6 @@ static int look_end(struct exporter *e, const struct model *m, const struct repo
 
 static const struct exporter_ops look_ops = {.name = "info", .event = look_event, .end = look_end};
 
-double facts__seconds(const struct model *m)
-{
-	const struct model_stats *s = model__stats(m);
-
-	return s->events ? (double)(s->last - s->first) / 1e9 : 0;
-}
-
 double facts__figure(const struct model *m, const char *key)
 {
 	return strtod(model__info(m, key) ?: "0", NULL);

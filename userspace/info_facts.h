@@ -29,7 +29,6 @@ struct facts {
 void facts__json(struct str *s, const struct facts *f);
 void facts__text(struct str *s, const struct facts *f);
 
-double facts__seconds(const struct model *m); /* from the first event to the last */
 /* What the session measured of itself, in the unit that the key ends in; 0 in a recording that does not have it. */
 double facts__figure(const struct model *m, const char *key);
 const char *facts__severity(u32 severity); /* of a note */

@@ -175,7 +175,7 @@ void facts__json(struct str *s, const struct facts *f)
 
 	str__add(s, "{\"schema\": 1, ");
 	add_game(s, f->m);
-	str__fmt(s, ", \"duration_s\": %.6f, \"complete\": %s, \"frames\": %llu", facts__seconds(f->m),
+	str__fmt(s, ", \"duration_s\": %.6f, \"complete\": %s, \"frames\": %llu", model__seconds(f->m),
 		f->r->truncated ? "false" : "true", (unsigned long long)stats->frames);
 	add_classes(s, "counts", stats->counts);
 	add_classes(s, "lost", stats->lost);

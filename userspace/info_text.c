@@ -27,7 +27,7 @@ static void say_origin(struct str *s, const struct facts *f)
 	row(s, "game", line.s);
 	row(s, "program", model__info(m, "game.exe"));
 	str__clear(&line);
-	str__fmt(&line, "%.1f s on Linux %s by redframe %s", facts__seconds(m), release ? release : "?",
+	str__fmt(&line, "%.1f s on Linux %s by redframe %s", model__seconds(m), release ? release : "?",
 		version ? version : "?");
 	row(s, "recorded", line.s);
 	row(s, "frames by", model__info(m, "frame.source"));
@@ -121,7 +121,7 @@ static void say_counts(struct str *s, const struct model *m)
 static void say_effect(struct str *s, const struct facts *f)
 {
 	u64 frames = model__stats(f->m)->frames, ns = 0;
-	double secs = facts__seconds(f->m);
+	double secs = model__seconds(f->m);
 	const char *comma = "";
 	char text[32];
 
@@ -146,7 +146,7 @@ static void say_effect(struct str *s, const struct facts *f)
 static void say_cost(struct str *s, const struct facts *f)
 {
 	const struct ev_cost *c = &f->look->cost;
-	double secs = facts__seconds(f->m);
+	double secs = model__seconds(f->m);
 	char bytes[32], ring[32], rss[32];
 
 	if (!c->hdr.kind)

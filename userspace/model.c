@@ -254,6 +254,11 @@ const struct model_stats *model__stats(const struct model *m)
 	return &m->stats;
 }
 
+double model__seconds(const struct model *m)
+{
+	return m->stats.events ? (double)(m->stats.last - m->stats.first) / 1e9 : 0;
+}
+
 u32 model__game(const struct model *m)
 {
 	return m->game;

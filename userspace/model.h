@@ -166,6 +166,7 @@ void model__frames_before(struct model *m, u32 id, u32 count);
 void model__count_only(struct model *m, u64 from, u64 to);
 
 const struct model_stats *model__stats(const struct model *m);
+double model__seconds(const struct model *m);         /* from the first event to the last: a recording's duration */
 struct cpu_use model__cpu_use(const struct model *m); /* 0: not known */
 u32 model__game(const struct model *m);               /* tgid; 0 before it is known */
 /* NULL where the recording does not say. Keys are in docs/format.md. Not sanitised. */

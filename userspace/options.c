@@ -99,6 +99,8 @@ static int set_number(const struct option_row *r, void *to, const char *value)
 	*(u64 *)to = strtoull(value, &end, 10);
 	if (errno || *end || end == value || *value == '-')
 		return bad_value(r, value, "a whole number");
+	if (r->type == OPT_PID && (!*(u64 *)to || *(u64 *)to > INT32_MAX))
+		return bad_value(r, value, "a process id");
 	return 0;
 }
 

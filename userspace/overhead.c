@@ -33,7 +33,7 @@ struct overhead_options {
 		name, letter, type, offsetof(struct overhead_options, field), value, help                              \
 	}
 static const struct option_row rows[] = {
-	ROW("pid", 'p', OPT_UINT, pid, "PID", "the game"),
+	ROW("pid", 'p', OPT_PID, pid, "PID", "the game"),
 	ROW("name", 'n', OPT_TEXT, name, "NAME", "the game by its process, program or .exe name"),
 	ROW("newest", 0, OPT_FLAG, newest, NULL, "with -n: of several take the newest"),
 	ROW("frame", 0, OPT_TEXT, frame, "SPEC", "what marks frames, as for record; default auto"),
@@ -277,10 +277,6 @@ static int check(struct overhead_options *o, int n)
 {
 	if (n || !!o->pid + !!o->name != 1) {
 		log_err("overhead: give one of -p PID and -n NAME");
-		return -EINVAL;
-	}
-	if (o->pid > 0x7fffffff) {
-		log_err("--pid: %llu is no process id", (unsigned long long)o->pid);
 		return -EINVAL;
 	}
 	if (o->pairs < PAIRED_LEAST || o->pairs > PAIRED_MAX) {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "afterwards.h"
+#include "exporter.h"
 #include "log.h"
 #include "output.h"
 #include "record.h"
@@ -23,13 +24,6 @@ struct outputs {
 	bool made;
 };
 
-static bool has_suffix(const char *path, const char *suffix)
-{
-	size_t n = strlen(path), k = strlen(suffix);
-
-	return n > k && !strcmp(path + n - k, suffix);
-}
-
 /* A game's name as a part of a file name: the game chose it. */
 static void file_name(char *out, size_t size, const char *name)
 {
@@ -42,6 +36,24 @@ static void file_name(char *out, size_t size, const char *name)
 		snprintf(out, size, "game");
 }
 
+/* A recording that is called x.json would be taken for what it is not. */
+static int check_output(const struct record_options *o)
+{
+	const struct exporter_ops *format = o->output ? exporter__find(NULL, o->output) : NULL;
+
+	if (format && format != &exporter_perfetto) {
+		log_err("-o %s: record writes a recording (x.redframe) or its trace (x.pftrace); "
+			"'redframe export RECORDING -o %s' makes this of a recording",
+			o->output, o->output);
+		return -EINVAL;
+	}
+	if (format && o->no_trace) {
+		log_err("-o %s: only the trace is written, and --no-trace leaves it out", o->output);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 static int name_outputs(struct outputs *out, const struct record_options *o, const struct target *t)
 {
 	time_t now = time(NULL);
@@ -51,7 +63,7 @@ static int name_outputs(struct outputs *out, const struct record_options *o, con
 	localtime_r(&now, &tm);
 	strftime(date, sizeof(date), "%Y%m%d-%H%M%S", &tm);
 	file_name(name, sizeof(name), o->command ? basename(o->command[0]) : t->name);
-	if (o->output && has_suffix(o->output, ".pftrace"))
+	if (o->output && text__ends_with(o->output, ".pftrace"))
 		snprintf(out->trace, sizeof(out->trace), "%s", o->output);
 	else if (o->output)
 		snprintf(out->recording, sizeof(out->recording), "%s", o->output);
@@ -62,7 +74,7 @@ static int name_outputs(struct outputs *out, const struct record_options *o, con
 		return -ENAMETOOLONG;
 	}
 	if (out->recording[0] && !o->no_trace) {
-		size_t n = strlen(out->recording) - (has_suffix(out->recording, ".redframe") ? 9 : 0);
+		size_t n = strlen(out->recording) - (text__ends_with(out->recording, ".redframe") ? 9 : 0);
 
 		snprintf(out->trace, sizeof(out->trace), "%.*s.pftrace", (int)n, out->recording);
 	}
@@ -182,6 +194,8 @@ int verb__record(int argc, char **argv)
 		.stacks = {.fd = -1}};
 	int err = record_options__parse(&o, argc, argv), status;
 
+	if (!err)
+		err = check_output(&o);
 	if (err)
 		return err > 0 ? EXIT_OK : EXIT_USAGE;
 	status = record(&s, &o);

@@ -31,7 +31,7 @@ static const struct option_row rows[] = {
 };
 
 const struct option_row record_capture_rows[] = {
-	ROW("pid", 'p', OPT_UINT, pid, "PID", "the game"),
+	ROW("pid", 'p', OPT_PID, pid, "PID", "the game"),
 	ROW("name", 'n', OPT_TEXT, name, "NAME", "the game by its process, program or .exe name"),
 	ROW("wait", 0, OPT_FLAG, wait, NULL, "with -n: wait until it starts"),
 	ROW("newest", 0, OPT_FLAG, newest, NULL, "with -n: of several take the newest"),
@@ -82,12 +82,18 @@ static int class_by_name(const char *word, size_t len)
 	return -1;
 }
 
+#define EVENT_CLASSES "sched, fault, lock, file, alloc, irq, reclaim, syscall, sample"
+
 int record_options__events(bool on[CLASS_COUNT], const char *list)
 {
 	bool relative = list[0] == '+' || list[0] == '-', value;
 	size_t len;
 	int class;
 
+	if (!*list) {
+		log_err("--events: name at least one class; there are " EVENT_CLASSES);
+		return -EINVAL;
+	}
 	if (!relative)
 		for (int i = CLASS_SCHED; i < CLASS_COUNT; i++)
 			on[i] = false;
@@ -100,10 +106,7 @@ int record_options__events(bool on[CLASS_COUNT], const char *list)
 		}
 		class = class_by_name(p, len);
 		if (class < 0) {
-			log_err("--events: no class '%.*s'; there are sched, fault, lock, file, alloc, irq, reclaim, "
-				"syscall, "
-				"sample",
-				(int)len, p);
+			log_err("--events: no class '%.*s'; there are " EVENT_CLASSES, (int)len, p);
 			return -EINVAL;
 		}
 		on[class] = value;
@@ -153,10 +156,6 @@ static int check_target(const struct record_options *o)
 	if (targets != 1) {
 		log_err(targets ? "give one of -p PID, -n NAME and -- CMD"
 				: "what to record? -p PID, -n NAME or -- CMD");
-		return -EINVAL;
-	}
-	if (o->pid > 0x7fffffff) {
-		log_err("--pid: %llu is no process id", (unsigned long long)o->pid);
 		return -EINVAL;
 	}
 	if ((o->wait || o->newest) && !o->name) {

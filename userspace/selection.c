@@ -18,6 +18,7 @@ struct search {
 	struct selection *found;
 	const struct selection_options *o;
 	u64 first_frame, last_frame;
+	u64 least, greatest, seen; /* frame numbers that there are */
 	int err;
 };
 
@@ -85,6 +86,8 @@ static void look_at(const struct verdict *v, const struct model *m, void *arg)
 
 	if (s->err)
 		return;
+	s->least = s->seen++ ? min(s->least, f->number) : f->number;
+	s->greatest = max(s->greatest, f->number);
 	if (s->o->around_slow && v->slow)
 		s->err = add(s->found, f->start - min(f->start, (u64)AROUND_NS), f->end + AROUND_NS);
 	if (s->o->frames && f->number >= s->first_frame && f->number <= s->last_frame)
@@ -122,8 +125,11 @@ static int find_frames(struct search *s, struct recording *r)
 	if (!err && !s->found->n) {
 		if (s->o->around_slow)
 			log_err("no frame of this recording was slow");
+		else if (s->seen)
+			log_err("--frames: there is no frame %s: this recording holds frames %llu to %llu",
+				s->o->frames, (unsigned long long)s->least, (unsigned long long)s->greatest);
 		else
-			log_err("--frames: there is no frame %s", s->o->frames);
+			log_err("--frames: there are no frames in this recording");
 		err = -ENOENT;
 	}
 cleanup:
@@ -147,6 +153,7 @@ static int find_times(struct search *s, struct recording *r)
 		log_err("--from, --to: this recording holds no events");
 		return got ? got : -ENOENT;
 	}
+	s->found->first = first;
 	got = add(s->found, first + (u64)(o->from_s * 1e9), o->to_s > 0 ? first + (u64)(o->to_s * 1e9) : UINT64_MAX);
 	return got ? got : recording__rewind(r);
 }

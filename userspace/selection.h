@@ -19,6 +19,7 @@ struct selection_options {
 struct selection {
 	struct slice *v; /* in order, apart from each other */
 	u32 n, cap;
+	u64 first; /* ts of the recording's first event, where times were asked for; else 0 */
 };
 
 /* Reads the recording to find them, or its index (NULL: it has none), and leaves it rewound. 0 with n = 0 where nothing

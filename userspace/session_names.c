@@ -20,6 +20,7 @@
 #include "session.h"
 #include "sources.h"
 #include "startup.h"
+#include "strings.h"
 #include "symbolize.h"
 #include "pe_modules.h"
 
@@ -40,10 +41,25 @@ void session__open_stacks(struct session *s)
 		s->kallsyms_fd = -errno;
 }
 
+/* "12 events have no call chain: no room 12" */
+static void note_missing(
+	struct session *s, enum ev_class class, u64 n, const char *what, const struct tally_row *rows, size_t n_rows)
+{
+	struct str why = {};
+
+	str__tallies(&why, rows, n_rows);
+	if (n)
+		session__note(s, 0, class, "%llu %s: %s", (unsigned long long)n, what, why.s ?: "");
+	str__free(&why);
+}
+
+#define TEXT_OF(number)     #number
+#define BUDGET(whose, most) "over " whose " budget of " TEXT_OF(most) " a second"
+
 static void tell_stacks(struct session *s, const struct calls_result *r)
 {
 	u64 skipped[STACK_SKIPS], taken = capture__stacks(s->capture, skipped), all = s->stacks.dropped;
-	u64 ts = clock_boot_ns(), no_room = s->stacks.dropped + r->beyond, unwound = r->stacks - r->failed, without;
+	u64 ts = clock_boot_ns(), unwound = r->stacks - r->failed;
 
 	for (int i = 0; i < STACK_SKIPS; i++)
 		all += skipped[i];
@@ -54,15 +70,14 @@ static void tell_stacks(struct session *s, const struct calls_result *r)
 	log_debug("%llu stacks: %u calls, %llu truncated, %llu skipped, unwound in %.0f ms",
 		(unsigned long long)r->stacks, r->calls, (unsigned long long)r->truncated, (unsigned long long)all,
 		r->ns / 1e6);
-	without = all + r->beyond;
-	if (!without)
-		return;
-	session__note(s, 0, CLASS_META,
-		"%llu events have no call chain: over a thread's budget of %u a second %llu, over the game's of %u "
-		"%llu, the ring was half full %llu, no room %llu",
-		(unsigned long long)without, CAPTURE_STACKS_PER_THREAD, (unsigned long long)skipped[STACK_SKIP_THREAD],
-		CAPTURE_STACKS_PER_SECOND, (unsigned long long)skipped[STACK_SKIP_GAME],
-		(unsigned long long)skipped[STACK_SKIP_RING], (unsigned long long)no_room);
+	const struct tally_row rows[] = {
+		{BUDGET("a thread's", CAPTURE_STACKS_PER_THREAD), skipped[STACK_SKIP_THREAD]},
+		{BUDGET("the game's", CAPTURE_STACKS_PER_SECOND), skipped[STACK_SKIP_GAME]},
+		{"the ring was half full", skipped[STACK_SKIP_RING]},
+		{"no room", s->stacks.dropped + r->beyond},
+	};
+
+	note_missing(s, CLASS_META, all + r->beyond, "events have no call chain", rows, ARRAY_SIZE(rows));
 }
 
 static void tell_kernel_stacks(struct session *s, const struct kernel_stacks *k)
@@ -74,14 +89,13 @@ static void tell_kernel_stacks(struct session *s, const struct kernel_stacks *k)
 		all += skipped[i];
 	meta__info(&s->out, ts, "stacks.kernel", "%u", k->n);
 	meta__info(&s->out, ts, "stacks.kernel_skipped", "%llu", (unsigned long long)all);
-	if (all)
-		session__note(s, 0, CLASS_SCHED,
-			"%llu blocking waits have no kernel stack: over a CPU's budget of %u a second %llu, its place "
-			"was taken by another %llu, not to be had %llu",
-			(unsigned long long)all, CAPTURE_KERNEL_STACKS_PER_SECOND,
-			(unsigned long long)skipped[KERNEL_STACK_BUDGET],
-			(unsigned long long)skipped[KERNEL_STACK_COLLISION],
-			(unsigned long long)skipped[KERNEL_STACK_FAILED]);
+	const struct tally_row rows[] = {
+		{BUDGET("a CPU's", CAPTURE_KERNEL_STACKS_PER_SECOND), skipped[KERNEL_STACK_BUDGET]},
+		{"its place was taken by another", skipped[KERNEL_STACK_COLLISION]},
+		{"not to be had", skipped[KERNEL_STACK_FAILED]},
+	};
+
+	note_missing(s, CLASS_SCHED, all, "blocking waits have no kernel stack", rows, ARRAY_SIZE(rows));
 }
 
 /* How the kernel says who may see its addresses; -1: it does not. */

@@ -113,6 +113,25 @@ static size_t utf8_next(const unsigned char *p, size_t n, u32 *cp)
 
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
+bool text__ends_with(const char *text, const char *suffix)
+{
+	size_t n = strlen(text), k = strlen(suffix);
+
+	return n > k && !strcmp(text + n - k, suffix);
+}
+
+void str__tallies(struct str *s, const struct tally_row *rows, size_t n)
+{
+	const char *comma = "";
+
+	for (size_t i = 0; i < n; i++) {
+		if (!rows[i].n)
+			continue;
+		str__fmt(s, "%s%s %llu", comma, rows[i].what, (unsigned long long)rows[i].n);
+		comma = ", ";
+	}
+}
+
 size_t utf8__sanitize(char *dst, size_t size, const char *src, size_t n)
 {
 	size_t in = 0, out = 0;

@@ -20,6 +20,15 @@ void str__add_n(struct str *s, const char *bytes, size_t n);
 void str__dec(struct str *s, u64 v); /* "%llu", without the price of printf */
 void str__fmt(struct str *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* "x.json" ends with ".json"; ".json", which is all suffix, does not */
+bool text__ends_with(const char *text, const char *suffix);
+/* Appends "over a budget 3, no room 1": what there is none of is left out. */
+struct tally_row {
+	const char *what;
+	u64 n;
+};
+void str__tallies(struct str *s, const struct tally_row *rows, size_t n);
+
 /* Valid UTF-8 of src (each bad byte becomes U+FFFD), cut at a character boundary to fit; returns the length. */
 size_t utf8__sanitize(char *dst, size_t size, const char *src, size_t n);
 /* The same with control characters as \xNN, for a terminal. */

@@ -61,6 +61,19 @@ static void test_json_string_is_valid_whatever_comes(void **state)
 	str__free(&s);
 }
 
+static void test_reasons_that_never_came_are_not_listed(void **state)
+{
+	const struct tally_row rows[] = {{"over a budget", 0}, {"the ring was full", 7}, {"taken", 0}, {"no room", 1}};
+	struct str s = {0};
+
+	str__tallies(&s, rows, ARRAY_SIZE(rows));
+	assert_string_equal(s.s, "the ring was full 7, no room 1");
+	str__clear(&s);
+	str__tallies(&s, rows, 1);
+	assert_int_equal(s.len, 0);
+	str__free(&s);
+}
+
 static void test_bytes_and_times_read_as_in_the_manual(void **state)
 {
 	static const struct {
@@ -122,6 +135,7 @@ int main(void)
 		cmocka_unit_test(test_sanitize_cuts_between_characters),
 		cmocka_unit_test(test_escape_leaves_a_terminal_nothing_to_obey),
 		cmocka_unit_test(test_json_string_is_valid_whatever_comes),
+		cmocka_unit_test(test_reasons_that_never_came_are_not_listed),
 		cmocka_unit_test(test_bytes_and_times_read_as_in_the_manual),
 		cmocka_unit_test(test_parse_bytes_takes_suffixes_and_nothing_else),
 		cmocka_unit_test(test_syscall_ids_go_there_and_back),
