@@ -55,6 +55,12 @@ void live__skip(const char *why)
 	skip();
 }
 
+void live__skip_kernel(const char *why)
+{
+	fprintf(stderr, "*** NOT TESTED: %s; make test-kernels tests it on one that has\n", why);
+	skip();
+}
+
 void live__init(struct live *l)
 {
 	*l = (struct live){.go = -1};
@@ -275,12 +281,16 @@ void live__end_redframe(struct live *l)
 	l->said = live__read(l, "said");
 }
 
-/* Linux 7.2: a thread can be preempted within a program, and the same program is then not run for another on that CPU.
- * Not live__skip: it would fail where CI=true, but no machine with that kernel can do what this test wants, and
- * redframe has said what it should. */
+bool live__passed_over(const struct live *l)
+{
+	return strstr(l->said, "redframe: warning: the kernel passed over ");
+}
+
+/* Not live__skip: it would fail where CI=true, but no machine with that kernel can do what this test wants, and redframe
+ * has said what it should. */
 static void skip_if_passed_over(struct live *l)
 {
-	if (!strstr(l->said, "redframe: warning: the kernel passed over "))
+	if (!live__passed_over(l))
 		return;
 	fprintf(stderr,
 		"*** NOT TESTED: the kernel passed over events, and redframe says so: counts cannot be exact\n");

@@ -63,6 +63,8 @@ int live__main(const char *name, const char *cannot, int (*run)(void));
 	}
 /* Leaves out the running test, aloud; with CI=true it fails. Does not return. */
 void live__skip(const char *why);
+/* The same, also with CI=true: no machine can be given what only the kernels of tests/vm have. Does not return. */
+void live__skip_kernel(const char *why);
 
 /* ---- running; each fails the test if it cannot ---- */
 
@@ -84,6 +86,9 @@ bool live__await(struct live *l, const char *name, const char *text, pid_t pid);
 void live__go(struct live *l);
 /* Ends the target (end of its stdin) and takes its status */
 void live__end_target(struct live *l);
+/* Linux 7.2: a thread can be preempted within a program, and the same program is then not run for another on that CPU.
+ */
+bool live__passed_over(const struct live *l);
 /* Waits for redframe to end by itself; l->status and l->said */
 void live__end_redframe(struct live *l);
 /* go, end_target, end_redframe; and the recording is clean: exit statuses 0, nothing lost */
