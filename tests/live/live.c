@@ -286,8 +286,8 @@ bool live__passed_over(const struct live *l)
 	return strstr(l->said, "redframe: warning: the kernel passed over ");
 }
 
-/* Not live__skip: it would fail where CI=true, but no machine with that kernel can do what this test wants, and redframe
- * has said what it should. */
+/* Not live__skip: it would fail where CI=true, but no machine with that kernel can do what this test wants, and
+ * redframe has said what it should. */
 static void skip_if_passed_over(struct live *l)
 {
 	if (!live__passed_over(l))
