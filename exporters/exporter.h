@@ -14,12 +14,14 @@ struct report;
 struct exporter {
 	const struct exporter_ops *ops;
 	int fd;       /* where it writes; owned by the caller */
+	u64 zero;     /* ts of the recording's first event: what begins there is at 0 s; 0: not known */
 	u64 from, to; /* what lies outside is cut off there; to 0: nothing is. May grow narrower while it works */
 };
 
 struct exporter_ops {
 	const char *name;   /* "--format" word */
 	const char *suffix; /* ".pftrace" */
+	bool frames_only;   /* it says nothing where there are no frames */
 	/* NULL when out of memory. The recording is not read yet. */
 	struct exporter *(*open)(int fd);
 	/* each 0 or -errno; after an error only close is called */
@@ -30,7 +32,7 @@ struct exporter_ops {
 	void (*close)(struct exporter *e);
 };
 
-extern const struct exporter_ops exporter_perfetto, exporter_json, exporter_text;
+extern const struct exporter_ops exporter_perfetto, exporter_json, exporter_text, exporter_csv, exporter_html;
 
 /* by name or by the suffix of path; NULL where there is none */
 const struct exporter_ops *exporter__find(const char *name, const char *path);

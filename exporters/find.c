@@ -4,7 +4,8 @@
 #include "exporter.h"
 #include "strings.h"
 
-static const struct exporter_ops *const exporters[] = {&exporter_perfetto, &exporter_json, &exporter_text};
+static const struct exporter_ops *const exporters[] = {
+	&exporter_perfetto, &exporter_json, &exporter_text, &exporter_csv, &exporter_html};
 
 const struct exporter_ops *exporter__find(const char *name, const char *path)
 {

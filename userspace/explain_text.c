@@ -73,10 +73,8 @@ static void add_figures(struct str *s, const struct part *p)
 			str__fmt(s, "  device %s", fmt__ns(a, sizeof(a), p->blocked_ns));
 }
 
-static void add_part(struct str *s, const struct part *p, int depth)
+void text__part(struct str *s, const struct part *p)
 {
-	str__fmt(s, "     %*s%-12s %9.2f ms", depth * 2, "", cause_names[p->cause], p->ns / 1e6);
-	str__fmt(s, " %+9.2f  ", p->excess_ns / 1e6);
 	if (p->what)
 		add_escaped(s, p->what);
 	else if (p->cause == CAUSE_CODE && p->share)
@@ -95,6 +93,13 @@ static void add_part(struct str *s, const struct part *p, int depth)
 		add_escaped(s, p->detail);
 		str__add(s, ")");
 	}
+}
+
+static void add_part(struct str *s, const struct part *p, int depth)
+{
+	str__fmt(s, "     %*s%-12s %9.2f ms", depth * 2, "", cause_names[p->cause], p->ns / 1e6);
+	str__fmt(s, " %+9.2f  ", p->excess_ns / 1e6);
+	text__part(s, p);
 	str__add(s, "\n");
 }
 

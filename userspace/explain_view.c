@@ -121,6 +121,10 @@ static int worst_first(const void *a, const void *b)
 static void write_line(struct view *view, const struct verdict *v, const struct model *m)
 {
 	str__clear(&view->line);
+	if (view->o.write) {
+		view->o.write(&view->line, v, m);
+		return;
+	}
 	if (view->o.json) {
 		json__frame(&view->line, v, m);
 		return;
@@ -197,6 +201,14 @@ static int print_frames(struct view *view, FILE *to)
 		if (fputs(view->o.json ? (i ? ",\n  " : "\n  ") : "\n", to) < 0 || fputs(view->kept[i].text, to) < 0)
 			return -errno;
 	return 0;
+}
+
+int view__worst(struct view *view, struct str *s)
+{
+	qsort(view->kept, view->n, sizeof(*view->kept), worst_first);
+	for (u32 i = 0; i < view->n; i++)
+		str__add(s, view->kept[i].text);
+	return view->err;
 }
 
 static int put(struct view *view, FILE *to)

@@ -19,6 +19,8 @@ struct view_options {
 	bool has_frame; /* that frame's parts and timeline instead of the worst */
 	u64 frame;
 	bool colour;
+	/* how a frame is written; NULL: as text, or JSON */
+	void (*write)(struct str *s, const struct verdict *v, const struct model *m);
 };
 
 struct view;
@@ -30,6 +32,8 @@ struct recording;
 /* r may be NULL. 0 or -errno after a message: the first error, also of handing over. A reader who went away is none. */
 int view__print(
 	struct view *view, FILE *to, const struct model *m, const struct report *r, const struct recording *rec);
+/* Instead of view__print: only the worst, worst first. 0 or the first -errno. */
+int view__worst(struct view *view, struct str *s);
 /* frames printed or kept; with has_frame 0 means that there is no such frame */
 u64 view__frames(const struct view *view);
 /* the least and the greatest number of those that were handed over; false: none was */
@@ -37,6 +41,8 @@ bool view__numbers(const struct view *view, u64 *least, u64 *greatest);
 
 /* explain_text.c. All escape what came from the game. */
 void text__frame(struct str *s, const struct verdict *v, const struct model *m, bool colour);
+/* of a part: what it was about, its figures, the other thread */
+void text__part(struct str *s, const struct part *p);
 void text__timeline(struct str *s, const struct verdict *v, const struct model *m, bool colour);
 void text__summary(
 	struct str *s, const struct report *r, const struct model *m, const struct recording *rec, bool colour);

@@ -31,7 +31,8 @@ struct export_options {
 	}
 static const struct option_row rows[] = {
 	ROW("output", 'o', OPT_TEXT, output, "OUT", "what to write; - is standard output"),
-	ROW("format", 0, OPT_TEXT, format, "F", "perfetto, json or txt; default by OUT's suffix .pftrace, .json, .txt"),
+	ROW("format", 0, OPT_TEXT, format, "F",
+		"perfetto, json, txt, csv or html; default by OUT's suffix .pftrace, .json, .txt, .csv, .html"),
 	ROW("from", 0, OPT_SECONDS, only.from_s, "SECONDS", "only what came so long after the first event, or later"),
 	ROW("to", 0, OPT_SECONDS, only.to_s, "SECONDS", "only what came before"),
 	ROW("frames", 0, OPT_TEXT, only.frames, "A..B", "only from frame A to frame B"),
@@ -46,9 +47,11 @@ static const struct option_row rows[] = {
 
 static const struct verb export = {.name = "export",
 	.synopsis = "RECORDING -o OUT [--format F] [options]",
-	.about = "Writes a recording in another format: a Perfetto trace, one JSON object a line, or text.",
+	.about = "Writes a recording in another format: a Perfetto trace, one JSON object a line, text, a table, or a "
+		 "page.",
 	.rows = rows,
 	.examples = "  redframe export run.redframe -o run.pftrace\n"
+		    "  redframe export run.redframe -o run.html\n"
 		    "  redframe export run.redframe -o - --format json | head\n"
 		    "  redframe export night.redframe -o slow.pftrace --around-slow\n"};
 
@@ -76,28 +79,38 @@ cleanup:
 	return err;
 }
 
-/* What was asked for begins when the recording has ended. */
-static bool is_beyond(const struct selection *s, const struct export_options *o, u64 last)
+/* EXIT_OK: there is something in it. */
+static int find_nothing(
+	const struct slices_options *s, const struct exporter *e, const struct export_options *o, u64 last)
 {
-	if (!s->first || s->v[0].from <= last)
-		return false;
-	log_err("--from: nothing came %g s after the first event, or later: this recording spans 0 to %.3f s",
-		o->only.from_s, last > s->first ? (double)(last - s->first) / 1e9 : 0);
-	return true;
-}
-
-static int conclude(const struct export_options *o, struct exporter *e, int err)
-{
-	if (err == -EPIPE && !strcmp(o->output, "-"))
-		return EXIT_OK; /* `… | head` has seen enough */
-	if (err) {
-		log_err("export to %s: %s", o->output, errstr(err));
-		slices__remove(e);
+	if (o->only.from_s > 0 && s->only[0].from > last) {
+		log_err("--from: nothing came %g s after the first event, or later: this recording spans 0 to %.3f s",
+			o->only.from_s, last > s->zero ? (double)(last - s->zero) / 1e9 : 0);
+		return EXIT_USAGE;
+	}
+	if (s->format->frames_only && !slices__frames(e)) {
+		log_err("%s: no frames to write: not measured", o->output);
 		return EXIT_NOT_MEASURED;
 	}
-	if (slices__files(e) > 1)
-		log_info("%u files: %s and so on", slices__files(e), o->output);
 	return EXIT_OK;
+}
+
+static int conclude(
+	const struct slices_options *s, const struct exporter *e, const struct export_options *o, u64 last, int err)
+{
+	int status = EXIT_NOT_MEASURED;
+
+	if (err == -EPIPE && !strcmp(o->output, "-"))
+		return EXIT_OK; /* `… | head` has seen enough */
+	if (err)
+		log_err("export to %s: %s", o->output, errstr(err));
+	else
+		status = find_nothing(s, e, o, last);
+	if (status)
+		slices__remove(e);
+	else if (slices__files(e) > 1)
+		log_info("%u files: %s and so on", slices__files(e), o->output);
+	return status;
 }
 
 static int write_out(struct recording *r, const struct time_index *ix, const struct exporter_ops *ops,
@@ -106,28 +119,30 @@ static int write_out(struct recording *r, const struct time_index *ix, const str
 	struct index_begin begin;
 	struct selection only;
 	struct exporter *e;
-	u64 last = 0;
 	int err = selection__find(&only, r, ix, &o->only), status = EXIT_USAGE;
-	struct slices_options slices = {ops, o->output, o->force, o->split, only.v, only.n};
+	struct slices_options slices = {.format = ops,
+		.path = o->output,
+		.force = o->force,
+		.split_bytes = o->split,
+		.only = only.v,
+		.n_only = only.n};
+	u64 last = 0;
 
 	if (o->split == NOT_GIVEN)
 		slices.split_bytes = ops == &exporter_perfetto ? PERFETTO_SPLIT_BYTES : 0;
 	if (!err)
+		err = selection__zero(r, &slices.zero);
+	if (!err)
 		err = slices__open(&e, &slices);
-	if (err)
-		goto cleanup;
-	if (ix && only.n)
+	if (!err && ix && only.n)
 		time_index__find(ix, only.v[0].from, only.v[only.n - 1].to, ~0U, &begin);
-	err = run(r, e, ix, ix && only.n ? &begin : NULL, &last);
-	if (!err && is_beyond(&only, o, last))
-		slices__remove(e);
-	else
-		status = conclude(o, e, err);
-	e->ops->close(e);
-	err = 0; /* said */
-cleanup:
-	if (err == -ENOMEM)
+	if (!err) {
+		err = run(r, e, ix, ix && only.n ? &begin : NULL, &last);
+		status = conclude(&slices, e, o, last, err);
+		e->ops->close(e);
+	} else if (err == -ENOMEM) {
 		log_err("export: %s", errstr(err));
+	}
 	selection__free(&only);
 	return status;
 }
@@ -147,14 +162,15 @@ int verb__export(int argc, char **argv)
 		log_level = LOG_QUIET;
 	if (n != 1 || !o.output) {
 		log_err(n != 1 ? "export: name one recording: redframe export RECORDING -o OUT"
-			       : "export: say where to with -o OUT (.pftrace, .json or .txt)");
+			       : "export: say where to with -o OUT (.pftrace, .json, .txt, .csv or .html)");
 		return EXIT_USAGE;
 	}
 	ops = exporter__find(o.format, o.output);
 	if (!ops && o.format)
-		log_err("--format: no format '%s': there are perfetto, json and txt", o.format);
+		log_err("--format: no format '%s': there are perfetto, json, txt, csv and html", o.format);
 	else if (!ops)
-		log_err("-o %s: the suffix names no format: use .pftrace, .json or .txt, or --format", o.output);
+		log_err("-o %s: the suffix names no format: use .pftrace, .json, .txt, .csv or .html, or --format",
+			o.output);
 	if (!ops)
 		return EXIT_USAGE;
 	err = recording__open(&r, argv[0]);

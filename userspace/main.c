@@ -26,7 +26,7 @@ static const struct {
 } verbs[] = {
 	{"record", verb__record, "[-p PID | -n NAME | -- CMD ARGS…]   capture, then explain and export"},
 	{"explain", verb__explain, "RECORDING                           say why frames were slow"},
-	{"export", verb__export, "RECORDING -o OUT                    write .pftrace, .json or .txt"},
+	{"export", verb__export, "RECORDING -o OUT                    write .pftrace, .json, .txt, .csv or .html"},
 	{"info", verb__info, "RECORDING                           what is in it: game, clock, kinds, counts, losses"},
 	{"compare", verb__compare,
 		"BASE NEW                            did this build get worse, and through which cause"},

@@ -1,33 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only
  *
- * One page that needs nothing else: no network, no script. Plots are SVG; what is hidden opens with <details>, so the
- * keyboard reaches all of it; colours follow the reader's light or dark mode.
+ * A run as a page.
  */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
+#include "page.h"
 #include "run_report_html.h"
-
-#define PLOT_W 900
-#define PLOT_H 240
-
-static const char style[] =
-	":root{color-scheme:light dark;--fg:#1c1e21;--bg:#fff;--dim:#5b636d;--line:#d7dbe0;--p50:#1769aa;--p99:#c2410c;"
-	"--max:#6b7480;--bad:#b42318;--good:#1a7f37}"
-	"@media(prefers-color-scheme:dark){:root{--fg:#e6e8eb;--bg:#16181c;--dim:#9aa3ad;--line:#343a42;--p50:#6cb6ff;"
-	"--p99:#ff9d5c;--max:#8a94a0;--bad:#ff8a80;--good:#6fdd8b}}"
-	"body{font:15px/1.5 system-ui,sans-serif;color:var(--fg);background:var(--bg);max-width:62rem;margin:2rem auto;"
-	"padding:0 1rem}"
-	"h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem}"
-	"table{border-collapse:collapse;width:100%}th,td{padding:.3rem .6rem;border-bottom:1px solid var(--line);"
-	"text-align:right}th:first-child,td:first-child,td.t,th.t{text-align:left}th{color:var(--dim);font-weight:600}"
-	"svg{width:100%;height:auto}svg text{fill:var(--dim);font-size:11px}"
-	".bad{color:var(--bad)}.good{color:var(--good)}.dim{color:var(--dim)}"
-	"summary{cursor:pointer;padding:.3rem 0}a{color:var(--p50)}"
-	":focus-visible{outline:2px solid var(--p50);outline-offset:2px}"
-	"code{font-size:.9em;overflow-wrap:anywhere}";
 
 /* of a path: what has a meaning in a URL is escaped, so that a path never becomes a scheme or a script */
 static void add_link(struct str *s, const char *path)
@@ -44,18 +25,6 @@ static void add_link(struct str *s, const char *path)
 	}
 }
 
-static void add_ms(struct str *s, u64 ns)
-{
-	str__fmt(s, "%.2f", (double)ns / 1e6);
-}
-
-static void cell_ms(struct str *s, u64 ns)
-{
-	str__add(s, "<td>");
-	add_ms(s, ns);
-	str__add(s, "</td>");
-}
-
 /* ---- head ---- */
 
 static void add_head(struct str *s, const struct run_facts *f)
@@ -67,11 +36,8 @@ static void add_head(struct str *s, const struct run_facts *f)
 
 	if (gmtime_r(&at, &tm))
 		strftime(when, sizeof(when), "%Y-%m-%d %H:%M UTC", &tm);
-	str__add(s, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
-		    "content=\"width=device-width\"><meta http-equiv=\"Content-Security-Policy\" content=\"default-src "
-		    "'none'; style-src 'unsafe-inline'\"><title>");
-	str__xml(s, f->game);
-	str__fmt(s, ": %s</title><style>%s</style></head><body>\n<main>\n<h1>", result, style);
+	page__begin(s, f->game, result);
+	str__add(s, "<h1>");
 	str__xml(s, f->game);
 	str__fmt(s, ": <span class=\"%s\">%s</span></h1>\n<p>", strcmp(result, "passed") ? "bad" : "good", result);
 	if (f->reason[0]) {
@@ -86,25 +52,14 @@ static void add_head(struct str *s, const struct run_facts *f)
 
 /* ---- the plot ---- */
 
-static double y_of(u64 ns, double top_ms)
-{
-	double ms = fmin((double)ns / 1e6, top_ms);
-
-	return PLOT_H - 20 - ms / top_ms * (PLOT_H - 30);
-}
-
-static double x_of(u64 at_ms, u64 end_ms)
-{
-	return 40 + (double)at_ms / (double)(end_ms ?: 1) * (PLOT_W - 50);
-}
-
 static void add_line(struct str *s, const struct run_facts *f, size_t offset, const char *colour, double top, u64 end)
 {
 	str__fmt(s, "<polyline fill=\"none\" stroke=\"var(--%s)\" stroke-width=\"1.5\" points=\"", colour);
 	for (int i = 0; i < f->n_columns; i++) {
 		const struct run_column *c = &f->columns[i];
 
-		str__fmt(s, "%.1f,%.1f ", x_of(c->start_ms, end), y_of(*(const u64 *)((const char *)c + offset), top));
+		str__fmt(s, "%.1f,%.1f ", plot__x(c->start_ms, end),
+			plot__y(*(const u64 *)((const char *)c + offset), top));
 	}
 	str__add(s, "\"/>");
 }
@@ -125,28 +80,17 @@ static void add_plot(struct str *s, const struct run_facts *f)
 
 	if (f->n_columns < 2)
 		return;
-	str__fmt(s,
-		"<h2>Frame time</h2>\n<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"Frame time over the run: "
-		"median, "
-		"99th percentile and maximum\">",
-		PLOT_W, PLOT_H);
-	for (int i = 0; i <= 4; i++)
-		str__fmt(s,
-			"<line x1=\"40\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"var(--line)\"/><text x=\"34\" "
-			"y=\"%.1f\" "
-			"text-anchor=\"end\">%.0f</text>",
-			PLOT_W - 10, y_of((u64)(top * i / 4 * 1e6), top), y_of((u64)(top * i / 4 * 1e6), top),
-			y_of((u64)(top * i / 4 * 1e6), top) + 4, top * i / 4);
+	str__add(s, "<h2>Frame time</h2>\n");
+	page__begin_plot(s, "Frame time over the run: median, 99th percentile and maximum", top);
 	add_line(s, f, offsetof(struct run_column, max_ns), "max", top, end);
 	add_line(s, f, offsetof(struct run_column, p99_ns), "p99", top, end);
 	add_line(s, f, offsetof(struct run_column, p50_ns), "p50", top, end);
+	page__end_plot(s, 0, (double)end / 1e3);
 	str__fmt(s,
-		"<text x=\"40\" y=\"%d\">0 s</text><text x=\"%d\" y=\"%d\" text-anchor=\"end\">%llu s</text></svg>\n<p "
-		"class=\"dim\">ms over time: <span style=\"color:var(--p50)\">median</span>, <span "
+		"<p class=\"dim\">ms over time: <span style=\"color:var(--p50)\">median</span>, <span "
 		"style=\"color:var(--p99)\">99th percentile</span>, <span style=\"color:var(--max)\">maximum</span> of "
-		"each "
-		"stretch; cut at %.0f ms.</p>\n",
-		PLOT_H - 4, PLOT_W - 10, PLOT_H - 4, (unsigned long long)(end / 1000), top);
+		"each stretch; cut at %.0f ms.</p>\n",
+		top);
 }
 
 /* ---- tables ---- */
@@ -168,10 +112,10 @@ static void add_scenes(struct str *s, const struct run_facts *f)
 			continue;
 		}
 		str__fmt(s, "</td><td>%llu</td>", (unsigned long long)sc->frames);
-		cell_ms(s, sc->p50_ns);
-		cell_ms(s, sc->p95_ns);
-		cell_ms(s, sc->p99_ns);
-		cell_ms(s, sc->max_ns);
+		page__cell_ms(s, sc->p50_ns);
+		page__cell_ms(s, sc->p95_ns);
+		page__cell_ms(s, sc->p99_ns);
+		page__cell_ms(s, sc->max_ns);
 		str__fmt(s, "<td>%.2f</td><td>%s</td><td>%s</td></tr>\n",
 			sc->dur_ns ? (double)sc->slow / ((double)sc->dur_ns / 60e9) : 0.0,
 			fmt__bytes(cold, sizeof(cold), sc->cold_bytes),
@@ -197,12 +141,9 @@ static void add_causes(struct str *s, const struct run_facts *f)
 		str__fmt(s, "<tr><td>%s</td><td class=\"t\">", c->cause);
 		str__xml(s, c->scene);
 		str__fmt(s, "</td><td>%llu</td>", (unsigned long long)c->hitches);
-		cell_ms(s, c->excess_ns);
-		str__fmt(s,
-			"<td class=\"t\"><svg viewBox=\"0 0 100 4\" aria-hidden=\"true\"><rect width=\"%.1f\" "
-			"height=\"4\" "
-			"fill=\"var(--p99)\"/></svg></td></tr>\n",
-			100.0 * (double)c->excess_ns / (double)most);
+		page__cell_ms(s, c->excess_ns);
+		page__cell_bar(s, (double)c->excess_ns, (double)most, "p99");
+		str__add(s, "</tr>\n");
 	}
 	str__add(s, "</tbody></table>\n");
 }
@@ -214,7 +155,7 @@ static void add_hitches(struct str *s, const struct run_facts *f)
 		const struct run_hitch *h = &f->hitches[i];
 
 		str__fmt(s, "<details%s><summary><b>", i < 5 ? " open" : "");
-		add_ms(s, h->worst_ns);
+		page__ms(s, h->worst_ns);
 		str__fmt(s, " ms</b>, %llu×: ", (unsigned long long)h->hitches);
 		str__xml(s, h->text[0] ? h->text : h->cause);
 		str__add(s, "</summary><p>");
@@ -226,7 +167,7 @@ static void add_hitches(struct str *s, const struct run_facts *f)
 			str__xml(s, h->scene);
 		}
 		str__add(s, ", excess in all ");
-		add_ms(s, h->excess_ns);
+		page__ms(s, h->excess_ns);
 		str__add(s, " ms");
 		if (h->trace[0]) {
 			str__add(s, ": <a href=\"");
@@ -256,8 +197,8 @@ static void add_past(struct str *s, const struct run_facts *f)
 		str__add(s, "<tr><td>");
 		str__xml(s, p->build);
 		str__fmt(s, "</td><td class=\"t\">%.8s%s</td>", p->id, strcmp(p->id, f->id) ? "" : " (this)");
-		cell_ms(s, p->p50_ns);
-		cell_ms(s, p->p99_ns);
+		page__cell_ms(s, p->p50_ns);
+		page__cell_ms(s, p->p99_ns);
 		str__fmt(s,
 			"<td class=\"t\"><svg viewBox=\"0 0 100 4\" aria-hidden=\"true\"><rect width=\"%.1f\" "
 			"height=\"4\" "
@@ -319,5 +260,5 @@ void run_report__make_html(struct str *s, const struct run_facts *f)
 	add_pairs(s, "Metadata", f->meta, f->n_meta);
 	add_pairs(s, "Counters", f->counters, f->n_counters);
 	add_pairs(s, "Notes, with their ms since the start", f->notes, f->n_notes);
-	str__add(s, "</main></body></html>\n");
+	page__end(s);
 }

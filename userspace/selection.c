@@ -139,23 +139,31 @@ cleanup:
 }
 
 /* Records of different CPUs may stand some milliseconds out of order at the beginning: no matter here. */
+int selection__zero(struct recording *r, u64 *zero)
+{
+	const struct ev_hdr *rec;
+	int got = 0;
+
+	*zero = 0;
+	while (!*zero && (got = recording__next(r, &rec)) == 1)
+		if (ev__desc(rec->kind) && ev__desc(rec->kind)->shape != SHAPE_META)
+			*zero = rec->ts;
+	return got < 0 ? got : recording__rewind(r);
+}
+
 static int find_times(struct search *s, struct recording *r)
 {
 	const struct selection_options *o = s->o;
-	const struct ev_hdr *rec;
-	u64 first = 0;
-	int got;
+	u64 zero;
+	int err = selection__zero(r, &zero);
 
-	while (!first && (got = recording__next(r, &rec)) == 1)
-		if (ev__desc(rec->kind) && ev__desc(rec->kind)->shape != SHAPE_META)
-			first = rec->ts;
-	if (!first) {
+	if (!err && !zero) {
 		log_err("--from, --to: this recording holds no events");
-		return got ? got : -ENOENT;
+		return -ENOENT;
 	}
-	s->found->first = first;
-	got = add(s->found, first + (u64)(o->from_s * 1e9), o->to_s > 0 ? first + (u64)(o->to_s * 1e9) : UINT64_MAX);
-	return got ? got : recording__rewind(r);
+	return err
+		       ?: add(s->found, zero + (u64)(o->from_s * 1e9),
+				  o->to_s > 0 ? zero + (u64)(o->to_s * 1e9) : UINT64_MAX);
 }
 
 int selection__find(

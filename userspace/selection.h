@@ -19,7 +19,6 @@ struct selection_options {
 struct selection {
 	struct slice *v; /* in order, apart from each other */
 	u32 n, cap;
-	u64 first; /* ts of the recording's first event, where times were asked for; else 0 */
 };
 
 /* Reads the recording to find them, or its index (NULL: it has none), and leaves it rewound. 0 with n = 0 where nothing
@@ -27,6 +26,8 @@ struct selection {
  * such thing in the recording; -errno. */
 int selection__find(
 	struct selection *s, struct recording *r, const struct time_index *ix, const struct selection_options *o);
+/* ts of the recording's first event, from which --from and --to count; 0: it holds none. Rewinds. 0 or -errno. */
+int selection__zero(struct recording *r, u64 *zero);
 void selection__free(struct selection *s);
 
 #endif

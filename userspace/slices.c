@@ -25,6 +25,7 @@ struct slices {
 	/* `next` takes over from `now` where that one is full; now still gets what touches it, for TAIL_NS */
 	struct exporter *now, *next;
 	u32 files;
+	u64 frames;
 	/* what a file that begins in the middle is told first */
 	struct ev_clock clock;
 	struct ev_switch *last[CPUS_MAX]; /* by CPU */
@@ -72,6 +73,7 @@ static int open_file(struct slices *s, struct exporter **e)
 		return -ENOMEM;
 	}
 	s->files++;
+	(*e)->zero = s->o.zero;
 	(*e)->from = s->only[0].from;
 	(*e)->to = s->only[s->n_only - 1].to;
 	return 0;
@@ -229,7 +231,10 @@ static int slices_frame(struct exporter *e, const struct model *m, const struct 
 	struct exporter *to = s->next && v->frame.end > s->next->from ? s->next : s->now;
 
 	/* its neighbours share its first and its last moment */
-	return is_selected(s, v->frame.start + 1, v->frame.end - 1) ? to->ops->frame(to, m, v) : 0;
+	if (!is_selected(s, v->frame.start + 1, v->frame.end - 1))
+		return 0;
+	s->frames++;
+	return to->ops->frame(to, m, v);
 }
 
 static int slices_end(struct exporter *e, const struct model *m, const struct report *r)
@@ -282,6 +287,11 @@ int slices__open(struct exporter **e, const struct slices_options *o)
 u32 slices__files(const struct exporter *e)
 {
 	return slices_of(e)->files;
+}
+
+u64 slices__frames(const struct exporter *e)
+{
+	return slices_of(e)->frames;
 }
 
 void slices__remove(const struct exporter *e)

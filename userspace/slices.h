@@ -22,6 +22,7 @@ struct slices_options {
 	u64 split_bytes;          /* a new file at the first frame after so many; 0: one file */
 	const struct slice *only; /* in order, apart from each other; none: all of the recording */
 	u32 n_only;
+	u64 zero; /* exporter.h */
 };
 
 /* Perfetto's UI needs some 30 times as much memory as the deflated file is long, and has 2 GB in a browser. */
@@ -30,6 +31,7 @@ struct slices_options {
 /* 0; -EEXIST, -EACCES… after a message of output__open; -ENOMEM. */
 int slices__open(struct exporter **e, const struct slices_options *o);
 u32 slices__files(const struct exporter *e);
+u64 slices__frames(const struct exporter *e); /* that were in what is asked for */
 /* after an error: half a trace misleads */
 void slices__remove(const struct exporter *e);
 

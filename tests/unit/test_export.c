@@ -134,7 +134,9 @@ static void test_formats_are_found_by_name_and_by_suffix(void **state)
 	assert_ptr_equal(exporter__find(NULL, "x.pftrace"), &exporter_perfetto);
 	assert_null(exporter__find(NULL, "x.bin"));
 	assert_null(exporter__find(NULL, ".json"));
-	assert_null(exporter__find("csv", "x.json"));
+	assert_ptr_equal(exporter__find(NULL, "x.csv"), &exporter_csv);
+	assert_ptr_equal(exporter__find(NULL, "x.html"), &exporter_html);
+	assert_null(exporter__find("xml", "x.json"));
 }
 
 static char dir[] = "/tmp/redframe-test-XXXXXX";

@@ -88,7 +88,7 @@ static void test_an_empty_list_of_events_is_no_list(void **state)
 
 static void test_record_refuses_an_output_that_means_another_format(void **state)
 {
-	static char *const names[] = {"x.txt", "some/x.json"};
+	static char *const names[] = {"x.txt", "some/x.json", "x.csv", "x.html"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		assert_int_equal(RUN(verb__record, "-p", "1", "-o", names[i]), EXIT_USAGE);

@@ -18,6 +18,7 @@
 
 #include <cmocka.h>
 
+#include "export.h"
 #include "json.h"
 #include "run_report.h"
 #include "strings.h"
@@ -236,7 +237,15 @@ static void write_page(const char *path)
 	store__close(s);
 }
 
-static void open_page(struct browser *b)
+/* what export makes of the demo's recording: four slow frames, three of them open */
+static void write_export(const char *path)
+{
+	char *args[] = {"examples/demo.redframe", "-q", "-o", (char *)path, NULL};
+
+	assert_int_equal(verb__export(4, args), EXIT_OK);
+}
+
+static void open_page(struct browser *b, void (*write)(const char *path))
 {
 	char path[128], params[256];
 
@@ -246,7 +255,7 @@ static void open_page(struct browser *b)
 	}
 	start(b);
 	snprintf(path, sizeof(path), "%s/page.html", b->dir);
-	write_page(path);
+	write(path);
 	snprintf(params, sizeof(params), "\"url\": \"file://%s\"", path);
 	snprintf(params, sizeof(params), "\"flatten\": true, \"targetId\": \"%s\"",
 		json__text(ask(b, "Target.createTarget", params), "targetId"));
@@ -260,15 +269,15 @@ static void open_page(struct browser *b)
 /* All that can be used and is to be seen, in the order of the page. */
 #define STOPS "[...document.querySelectorAll('summary, a[href]')].filter(e => e.checkVisibility())"
 
-static void test_the_tab_key_reaches_all_that_can_be_used_in_the_order_of_the_page(void **state)
+static void tab_through(void (*write)(const char *path), int expected)
 {
 	struct browser b;
 	char at[256];
 	int stops;
 
-	open_page(&b);
+	open_page(&b, write);
 	stops = atoi(script(&b, "String(" STOPS ".length)"));
-	assert_int_equal(stops, KINDS + 5 + 3); /* hitches, links of the open ones, what is known of the run */
+	assert_int_equal(stops, expected);
 	for (int i = 0; i < stops; i++) {
 		press(&b, "Tab", 9, NULL);
 		snprintf(at, sizeof(at), STOPS ".indexOf(document.activeElement) == %d", i);
@@ -279,11 +288,17 @@ static void test_the_tab_key_reaches_all_that_can_be_used_in_the_order_of_the_pa
 	stop(&b);
 }
 
+static void test_the_tab_key_reaches_all_that_can_be_used_in_the_order_of_the_page(void **state)
+{
+	tab_through(write_page, KINDS + 5 + 3); /* hitches, links of the open ones, what is known of the run */
+	tab_through(write_export, 4);
+}
+
 static void test_enter_and_space_open_and_close_and_arrows_scroll(void **state)
 {
 	struct browser b;
 
-	open_page(&b);
+	open_page(&b, write_page);
 	assert_true(is(&b, "document.querySelectorAll('details[open]').length == 5"));
 	assert_true(is(&b, "(document.querySelector('details:not([open]) summary').focus(), "
 			   "window.chosen = document.activeElement.parentElement, !chosen.open)"));
@@ -331,17 +346,23 @@ static void look(struct browser *b, const char *scheme, double *page)
 		fail_msg("%s: hard to read: %s", scheme, said);
 }
 
-static void test_the_page_follows_dark_mode_and_every_text_can_be_read(void **state)
+static void look_by_day_and_by_night(void (*write)(const char *path))
 {
 	struct browser b;
 	double light, dark;
 
-	open_page(&b);
+	open_page(&b, write);
 	look(&b, "light", &light);
 	look(&b, "dark", &dark);
 	assert_true(light > 0.8);
 	assert_true(dark < 0.05);
 	stop(&b);
+}
+
+static void test_the_page_follows_dark_mode_and_every_text_can_be_read(void **state)
+{
+	look_by_day_and_by_night(write_page);
+	look_by_day_and_by_night(write_export);
 }
 
 int main(void)

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "json.h"
+#include "page_fixture.h"
 #include "run_query.h"
 #include "run_report.h"
 
@@ -109,54 +110,23 @@ static void test_figures_are_sums_over_blocks_without_warm_up(void **state)
 	store__close(s);
 }
 
-/* no tag that we did not write, no address outside of the page, no script */
 static void test_the_page_needs_no_network_and_hostile_text_stays_text(void **state)
 {
 	char *html = report(run_report__html);
 
+	check_page(html);
 	assert_null(strstr(html, "<b>&"));
-	assert_null(strstr(html, "<script"));
 	assert_null(strstr(html, "</script"));
-	assert_null(strstr(html, "http://"));
-	assert_null(strstr(html, "https://"));
-	assert_null(strstr(html, "href=\"javascript:"));
 	assert_non_null(strstr(html, "href=\"./javascript%3Aalert"));
-	assert_non_null(strstr(html, "default-src 'none'"));
-	assert_non_null(strstr(html, "prefers-color-scheme:dark"));
-	assert_non_null(strstr(html, "<details open>"));
 	assert_non_null(strstr(html, "<polyline"));
 	free(html);
-}
-
-/* every < begins a tag, tags close in order, attributes hold no raw < or & that is no reference */
-static void check_xml(const char *p)
-{
-	const char *open[64], *end;
-	int depth = 0;
-
-	for (p = strchr(p, '<'); p; p = strchr(end, '<')) {
-		end = strchr(p, '>');
-		assert_non_null(end);
-		assert_true(!memchr(p + 1, '<', (size_t)(end - p)));
-		if (p[1] == '?' || end[-1] == '/')
-			continue;
-		if (p[1] == '/') {
-			size_t n = (size_t)(end - p - 2);
-
-			assert_true(depth > 0 && !strncmp(open[--depth] + 1, p + 2, n));
-		} else {
-			assert_true(depth < 64);
-			open[depth++] = p;
-		}
-	}
-	assert_int_equal(depth, 0);
 }
 
 static void test_junit_has_a_case_for_each_limit_and_fails_where_it_was_crossed(void **state)
 {
 	char *xml = report(run_report__junit);
 
-	check_xml(xml);
+	check_tags(xml);
 	assert_non_null(strstr(xml, "tests=\"2\" failures=\"1\" errors=\"0\""));
 	assert_non_null(strstr(xml, "<failure message=\"&#60;/script&#62;"));
 	for (const char *p = xml; *p; p++)
