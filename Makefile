@@ -19,7 +19,7 @@ WARN    := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-
 INC     := $(addprefix -iquote ,. bpf probes userspace exporters $(O))
 ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DREDFRAME_VERSION='"$(VERSION)"' $(WARN) $(INC) $(CFLAGS)
 # libbpf is linked statically: Debian's library package is named after a version that other releases lack
-LIBS    := -l:libbpf.a -ldw -lelf -l:libiberty.a -lZydis -lz -lsqlite3 -lm -lpthread
+LIBS    := -l:libbpf.a -ldw -lelf -l:libiberty.a -lZydis -ldeflate -lz -lsqlite3 -lm -lpthread
 
 SRC  := $(filter-out userspace/main.c,$(wildcard userspace/*.c probes/*.c exporters/*.c))
 OBJ  := $(SRC:%.c=$(O)/obj/%.o)

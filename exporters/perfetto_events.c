@@ -69,6 +69,7 @@ static void note_field(struct perfetto *p, const struct ev_hdr *rec, const struc
 
 static void note_fields(struct perfetto *p, const struct model *m, const struct ev_hdr *rec, const struct ev_desc *d)
 {
+	u32 blocked = model__blocked_chain(m, rec);
 	char text[EV_MAX_BYTES];
 	size_t n;
 
@@ -81,7 +82,9 @@ static void note_fields(struct perfetto *p, const struct model *m, const struct 
 	}
 	if (model__what(m, rec, text, sizeof(text))[0])
 		perfetto__note_utf8(p, "what", text);
-	kernel_wait__text(m, model__blocked_chain(m, rec), text, sizeof(text));
+	if (!blocked)
+		return;
+	kernel_wait__text(m, blocked, text, sizeof(text));
 	if (text[0])
 		perfetto__note_utf8(p, "blocked_in", text);
 }

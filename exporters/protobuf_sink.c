@@ -2,18 +2,19 @@
 #include "protobuf.h"
 
 #include <errno.h>
+#include <libdeflate.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include <zlib.h>
 
-#define BATCH_BYTES (256u << 10) /* written, and deflated, together */
+#define BATCH_BYTES   (256u << 10) /* written, and deflated, together */
+#define DEFLATE_LEVEL 1            /* level 2 takes nearly twice as long, for a tenth less */
 
 struct pb_writer {
 	int fd;
 	u32 field, deflated;
-	z_stream z;
+	struct libdeflate_compressor *deflate;
 	u8 *out;
 	size_t out_cap;
 	u64 written;
@@ -51,14 +52,9 @@ static int write_deflated(struct pb_writer *w, const struct pb *batch)
 	size_t n_inner, n, bytes;
 	int err;
 
-	deflateReset(&w->z);
-	w->z.next_in = batch->buf;
-	w->z.avail_in = (uInt)batch->len;
-	w->z.next_out = w->out;
-	w->z.avail_out = (uInt)w->out_cap;
-	if (deflate(&w->z, Z_FINISH) != Z_STREAM_END)
+	bytes = libdeflate_zlib_compress(w->deflate, batch->buf, batch->len, w->out, w->out_cap);
+	if (!bytes)
 		return -EIO;
-	bytes = w->out_cap - w->z.avail_out;
 	n_inner = pb__put_varint(inner, (u64)w->deflated << 3 | PB_BYTES);
 	n_inner += pb__put_varint(inner + n_inner, bytes);
 	n = pb__put_varint(head, (u64)w->field << 3 | PB_BYTES);
@@ -123,9 +119,10 @@ static void stop_thread(struct pb_writer *w)
 
 static bool open_deflate(struct pb_writer *w, size_t cap)
 {
-	if (deflateInit(&w->z, Z_BEST_SPEED) != Z_OK)
+	w->deflate = libdeflate_alloc_compressor(DEFLATE_LEVEL);
+	if (!w->deflate)
 		return false;
-	w->out_cap = deflateBound(&w->z, cap);
+	w->out_cap = libdeflate_zlib_compress_bound(w->deflate, cap);
 	w->out = malloc(w->out_cap);
 	return w->out;
 }
@@ -166,8 +163,7 @@ void pb_sink__close(struct pb_sink *s)
 
 	if (w) {
 		stop_thread(w);
-		if (w->deflated)
-			deflateEnd(&w->z);
+		libdeflate_free_compressor(w->deflate);
 		pthread_cond_destroy(&w->changed);
 		pthread_mutex_destroy(&w->lock);
 		free(w->out);
