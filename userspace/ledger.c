@@ -22,7 +22,7 @@ struct ledger {
 	struct store_block block;                  /* the open one; no frames: none */
 	char scene[64];                            /* of the open block */
 	u64 block_start, scene_start, first, last; /* BOOTTIME; 0: not yet */
-	u64 frames;
+	u64 frames, measured;
 	u32 notes;
 	u32 counts[BUCKETS];
 	struct kind *kinds;
@@ -45,7 +45,6 @@ struct ledger *ledger__new(struct store *s, const char *run, const struct store_
 	l->store = s;
 	l->o = *o;
 	l->o.block_ns = o->block_ns ?: LEDGER_BLOCK_NS;
-	l->o.warm_ns = o->warm_ns ?: LEDGER_WARM_NS;
 	l->first = o->start_ns;
 	l->started_ms = r->started_ms;
 	memcpy(l->run, run, RUN_ID_SIZE);
@@ -283,6 +282,7 @@ int ledger__verdict(
 		l->first = v->frame.start;
 	err = turn(l, &v->frame, scene ?: v->frame.scene);
 	l->frames++;
+	l->measured += !l->block.warm_up;
 	l->last = max(l->last, v->frame.end);
 	add_frame(l, v);
 	if (v->slow)
@@ -300,6 +300,11 @@ int ledger__tend(struct ledger *l, u64 now_ns)
 u64 ledger__frames(const struct ledger *l)
 {
 	return l->frames;
+}
+
+u64 ledger__measured(const struct ledger *l)
+{
+	return l->measured;
 }
 
 int ledger__add_memory(struct ledger *l, u64 now_ns, u64 rss, u64 heap, u64 mapped, u64 mappings)

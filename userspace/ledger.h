@@ -14,12 +14,12 @@ struct model;
 struct ledger;
 
 #define LEDGER_BLOCK_NS     (10 * NSEC_PER_SEC)
-#define LEDGER_WARM_NS      (5 * NSEC_PER_SEC) /* of each visit to a scene */
-#define LEDGER_FINGERPRINTS 1024u              /* told apart in a run; further ones are one kind, "other hitches" */
+#define LEDGER_WARM_NS      (5 * NSEC_PER_SEC)
+#define LEDGER_FINGERPRINTS 1024u /* told apart in a run; further ones are one kind, "other hitches" */
 
 struct ledger_options {
 	u64 block_ns;      /* 0: LEDGER_BLOCK_NS */
-	u64 warm_ns;       /* 0: LEDGER_WARM_NS */
+	u64 warm_ns;       /* of each visit to a scene: its frames are kept apart; 0: none are */
 	bool no_warm;      /* frames outside of any named scene count from the first one on: the game ran before */
 	bool hitches_told; /* kinds of hitches come by ledger__hitch, explained better than the stream can */
 	u64 start_ns;      /* BOOTTIME at the run's start; 0: where its first frame begins */
@@ -51,6 +51,7 @@ int ledger__meta(struct ledger *l, const char *key, const char *value); /* as st
 /* What the model has seen of the CPUs' time: once for each life of the game, when it has ended. */
 void ledger__add_cpu_use(struct ledger *l, const struct model *m);
 u64 ledger__frames(const struct ledger *l);
+u64 ledger__measured(const struct ledger *l); /* … of them that are no warm-up: the figures are of these */
 int ledger__add_memory(struct ledger *l, u64 now_ns, u64 rss, u64 heap, u64 mapped, u64 mappings);
 int ledger__note(struct ledger *l, u64 now_ns, const char *text);
 /* Writes what is open and the run's end, at now (BOOTTIME). 0 or the first -errno. */

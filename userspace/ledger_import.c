@@ -135,12 +135,12 @@ static int replay_into(struct import *i, struct recording *r, struct model *m)
 
 static int import(struct store *s, struct recording *r, const char *path, const char *run)
 {
-	const struct ledger_options o = {.block_ns = IMPORT_BLOCK_NS, .no_warm = true};
+	const struct ledger_options o = {.block_ns = IMPORT_BLOCK_NS, .warm_ns = LEDGER_WARM_NS, .no_warm = true};
 	struct import i = {.path = path};
 	struct model *m = model__new();
 	struct store_run what = {.started_ms = wall_clock_ms(r), .kind = "recording", .path = path};
 	int err = m ? replay__prepare(r, m) : -ENOMEM;
-	bool frames;
+	const char *why_not;
 
 	if (err)
 		goto cleanup;
@@ -152,9 +152,10 @@ static int import(struct store *s, struct recording *r, const char *path, const 
 	if (err)
 		goto cleanup;
 	ledger__add_cpu_use(i.ledger, m);
-	frames = ledger__frames(i.ledger);
-	err = ledger__end(i.ledger, model__stats(m)->last, frames ? EXIT_OK : EXIT_NOT_MEASURED,
-		frames ? NULL : "no frames in the recording");
+	why_not = !ledger__frames(i.ledger)     ? "no frames in the recording"
+		  : !ledger__measured(i.ledger) ? "no visit to a scene outlasts its warm-up"
+						: NULL;
+	err = ledger__end(i.ledger, model__stats(m)->last, why_not ? EXIT_NOT_MEASURED : EXIT_OK, why_not);
 cleanup:
 	ledger__free(i.ledger);
 	model__free(m);

@@ -78,11 +78,12 @@ static int set_number(const struct option_row *r, void *to, const char *value)
 	char *end;
 
 	errno = 0;
-	if (r->type == OPT_SECONDS) {
+	if (r->type == OPT_SECONDS || r->type == OPT_SECONDS_0) {
 		double d = strtod(value, &end);
 
-		if (errno || *end || end == value || !(d > 0) || d > 1e9)
-			return bad_value(r, value, "a number of seconds above 0");
+		if (errno || *end || end == value || !(r->type == OPT_SECONDS ? d > 0 : d >= 0) || d > 1e9)
+			return bad_value(r, value,
+				r->type == OPT_SECONDS ? "a number of seconds above 0" : "a number of seconds");
 		*(double *)to = d;
 		return 0;
 	}

@@ -8,14 +8,15 @@
 #include "common.h"
 
 enum option_type {
-	OPT_FLAG,    /* bool */
-	OPT_TEXT,    /* const char * into argv */
-	OPT_TEXTS,   /* struct option_texts: may come again */
-	OPT_UINT,    /* u64 */
-	OPT_PID,     /* u64 from 1 to 2^31 - 1 */
-	OPT_SECONDS, /* double > 0 */
-	OPT_BYTES,   /* u64: 64M, 1.5G */
-	OPT_PERCENT, /* double from 0 to 100 */
+	OPT_FLAG,      /* bool */
+	OPT_TEXT,      /* const char * into argv */
+	OPT_TEXTS,     /* struct option_texts: may come again */
+	OPT_UINT,      /* u64 */
+	OPT_PID,       /* u64 from 1 to 2^31 - 1 */
+	OPT_SECONDS,   /* double > 0 */
+	OPT_SECONDS_0, /* double >= 0 */
+	OPT_BYTES,     /* u64: 64M, 1.5G */
+	OPT_PERCENT,   /* double from 0 to 100 */
 };
 
 struct option_texts {

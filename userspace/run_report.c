@@ -44,12 +44,13 @@ static void json_scene(struct str *s, const struct run_scene *sc)
 	str__add(s, "{");
 	json_text(s, "scene", sc->name);
 	str__fmt(s,
-		", \"frames\": %llu, \"warm_up_frames\": %llu, \"slow\": %llu, \"unsure\": %llu, \"lost_events\": "
+		", \"measured\": %s, \"frames\": %llu, \"warm_up_frames\": %llu, \"slow\": %llu, \"unsure\": %llu, "
+		"\"lost_events\": "
 		"%llu, "
 		"\"p50_ms\": %.6f, \"p95_ms\": %.6f, \"p99_ms\": %.6f, \"max_ms\": %.6f, \"hitches_per_min\": %.6f, ",
-		(unsigned long long)sc->frames, (unsigned long long)sc->warm_up_frames, (unsigned long long)sc->slow,
-		(unsigned long long)sc->unsure, (unsigned long long)sc->lost, ms(sc->p50_ns), ms(sc->p95_ns),
-		ms(sc->p99_ns), ms(sc->max_ns), per_minute(sc->slow, sc->dur_ns));
+		sc->frames ? "true" : "false", (unsigned long long)sc->frames, (unsigned long long)sc->warm_up_frames,
+		(unsigned long long)sc->slow, (unsigned long long)sc->unsure, (unsigned long long)sc->lost,
+		ms(sc->p50_ns), ms(sc->p95_ns), ms(sc->p99_ns), ms(sc->max_ns), per_minute(sc->slow, sc->dur_ns));
 	str__fmt(s,
 		"\"over_budget_ms\": %.6f, \"cold_bytes\": %llu, \"allocations\": %llu, \"allocated_bytes\": %llu, "
 		"\"faults\": %llu, \"peak_rss_bytes\": %llu}",
@@ -185,16 +186,28 @@ static void junit_check(struct str *s, const struct run_facts *f, const struct r
 	str__add(s, "</testcase>\n");
 }
 
+static void junit_scene(struct str *s, const struct run_facts *f, const struct run_scene *sc)
+{
+	junit_case(s, f, sc->name, "frames");
+	if (!sc->frames)
+		str__fmt(s, "<skipped message=\"not measured: %llu frames of warm-up only\"/>",
+			(unsigned long long)sc->warm_up_frames);
+	str__add(s, "</testcase>\n");
+}
+
 /* One more case says whether anything was measured: a run without frames must not be green for want of cases. */
 static void make_junit(struct str *s, const struct run_facts *f)
 {
 	bool measured = strcmp(run_facts__result(f), "not measured");
-	int failures = 0;
+	int failures = 0, skipped = 0;
 
 	for (int i = 0; i < f->n_checks; i++)
 		failures += f->checks[i].failed;
+	for (int i = 0; i < f->n_scenes; i++)
+		skipped += !f->scenes[i].frames;
 	str__add(s, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n <testsuite name=\"redframe\" ");
-	str__fmt(s, "tests=\"%d\" failures=\"%d\" errors=\"%d\">\n", f->n_checks + 1, failures, !measured);
+	str__fmt(s, "tests=\"%d\" failures=\"%d\" errors=\"%d\" skipped=\"%d\">\n", 1 + f->n_scenes + f->n_checks,
+		failures, !measured, skipped);
 	str__add(s, "  <properties>\n");
 	for (int i = 0; i < f->n_meta; i++) {
 		str__add(s, "   <property name=\"");
@@ -211,6 +224,8 @@ static void make_junit(struct str *s, const struct run_facts *f)
 		str__add(s, "\"/>");
 	}
 	str__add(s, "</testcase>\n");
+	for (int i = 0; i < f->n_scenes; i++)
+		junit_scene(s, f, &f->scenes[i]);
 	for (int i = 0; i < f->n_checks; i++)
 		junit_check(s, f, &f->checks[i]);
 	str__add(s, " </testsuite>\n</testsuites>\n");

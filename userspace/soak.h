@@ -11,7 +11,7 @@ struct soak_options {
 	const char *store, *keep, *fail, *scene_file, *junit, *openmetrics, *html, *replay;
 	bool until_exit;
 	u64 max_bytes, segment_bytes, before_frames, after_frames;
-	double before_seconds;
+	double before_seconds, warm_up_seconds;
 	/* as understood */
 	struct amounts keep_at, fail_at;
 };

@@ -33,6 +33,11 @@ static bool is_measured(struct soak *k)
 
 	if (!s->frames)
 		tell_reason(k, "no frames were seen (frame source: %s)", k->s.source[0] ? k->s.source : "none found");
+	else if (!ledger__frames(k->ledger))
+		tell_reason(k, "the machine slept in each of the %llu frames", (unsigned long long)s->frames);
+	else if (!ledger__measured(k->ledger))
+		tell_reason(k, "all %llu frames are warm-up: no visit to a scene took longer than %g s (--warm-up)",
+			(unsigned long long)ledger__frames(k->ledger), k->o->warm_up_seconds);
 	else if (k->away_since && k->stop > k->away_since + SILENT_NS)
 		tell_reason(
 			k, "the game ended %.0f s before, and was not started again", (k->stop - k->away_since) / 1e9);
@@ -45,28 +50,6 @@ static bool is_measured(struct soak *k)
 	if (k->o->r.seconds && !k->o->replay && ran + SHORT_NS < k->o->r.seconds * NSEC_PER_SEC)
 		tell_reason(k, "it ran for %.0f s of %.0f s", ran / 1e9, k->o->r.seconds);
 	return !k->reason[0];
-}
-
-static void check_limits(struct soak *k)
-{
-	char limit[64], did[64], words[64], text[160];
-
-	for (int i = 0; i < LIMIT_KINDS; i++) {
-		struct store_check c = {.scene = "", .name = limit_names[i], .limit = limit, .text = text};
-
-		if (!k->o->fail_at.of[i])
-			continue;
-		snprintf(limit, sizeof(limit), "%s=%s", limit_names[i],
-			limit__words(i, k->o->fail_at.of[i], words, sizeof(words)));
-		snprintf(text, sizeof(text), "%llu frames beyond it, the worst %s", (unsigned long long)k->crossed[i],
-			limit__words(i, k->worst[i], did, sizeof(did)));
-		c.failed = k->crossed[i] > 0;
-		store__add_check(k->store, k->run, &c);
-		if (c.failed) {
-			log_err("limit crossed: %s: %s", limit, text);
-			k->failed = true;
-		}
-	}
 }
 
 static void add_counters(struct soak *k)
@@ -150,8 +133,8 @@ int soak__end(struct soak *k)
 		log_err("not measured: %s", k->reason);
 	soak__suspect_leaks(k);
 	ledger__add_cpu_use(k->ledger, engine__model(k->engine));
-	check_limits(k);
-	if (k->failed) { /* it happened, however little else was measured */
+	if (soak_limits__check(
+		    &k->limits, &k->o->fail_at, k->store, k->run)) { /* it happened, however little else was measured */
 		status = EXIT_WORSE;
 		tell_reason(k, "a limit was crossed");
 	}

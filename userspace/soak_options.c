@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "engine.h"
+#include "ledger.h"
 #include "log.h"
 #include "soak.h"
-#include "store.h"
 
 #define ROW(name, letter, type, field, value, help)                                                                    \
 	{                                                                                                              \
@@ -26,6 +26,8 @@ static const struct option_row rows[] = {
 	ROW("before", 0, OPT_SECONDS, before_seconds, "SECONDS", "context kept before a frame; default 0.5"),
 	ROW("before-frames", 0, OPT_UINT, before_frames, "N", "and at least so many frames; default 30"),
 	ROW("after-frames", 0, OPT_UINT, after_frames, "N", "context kept after it; default 10 frames"),
+	ROW("warm-up", 0, OPT_SECONDS_0, warm_up_seconds, "SECONDS",
+		"of each visit to a scene, in no figure; default 5, 0 none; all of it: not measured"),
 	ROW("max-size", 0, OPT_BYTES, max_bytes, "SIZE",
 		"of all recordings; the least interesting make room; default 1.5G"),
 	ROW("segment", 0, OPT_BYTES, segment_bytes, "SIZE", "of one recording; default 256M"),
@@ -69,6 +71,7 @@ int soak_options__parse(struct soak_options *o, int argc, char **argv)
 		.max_bytes = ENGINE_MAX_BYTES,
 		.segment_bytes = ENGINE_SEGMENT_BYTES,
 		.before_seconds = (double)ENGINE_BEFORE_NS / 1e9,
+		.warm_up_seconds = (double)LEDGER_WARM_NS / 1e9,
 		.before_frames = ENGINE_BEFORE_FRAMES - 1,
 		.after_frames = ENGINE_AFTER_FRAMES};
 	record_options__defaults(&o->r);

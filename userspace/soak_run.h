@@ -15,6 +15,7 @@
 #include "session.h"
 #include "soak.h"
 #include "soak_control.h"
+#include "soak_limits.h"
 
 struct soak {
 	const struct soak_options *o;
@@ -33,8 +34,8 @@ struct soak {
 	u32 shed_level;
 	u64 shed_changed;
 	u64 marks, records, lost, suspended, crashes, cpu_ns, watched_ns, rss_max;
-	u64 crossed[LIMIT_KINDS], worst[LIMIT_KINDS];
-	bool described, failed;
+	struct soak_limits limits;
+	bool described;
 	int err;
 	char reason[512];
 };

@@ -25,27 +25,22 @@ static void on_note(void *arg, const char *text)
 	soak__note(arg, "%s", text);
 }
 
-static void count_failed(struct soak *k, const struct soak_frame *f)
-{
-	for (int i = 0; i < LIMIT_KINDS; i++) {
-		k->crossed[i] += f->failed >> i & 1;
-		k->worst[i] = max(k->worst[i], f->did.of[i]);
-	}
-}
-
 static void on_frame(void *arg, const struct soak_frame *f, const struct model *m)
 {
 	struct soak *k = arg;
+	char seconds[32];
 
 	if (!k->described) {
 		k->described = true;
 		ledger__describe(k->ledger, m);
+		snprintf(seconds, sizeof(seconds), "%g", k->o->warm_up_seconds);
+		ledger__meta(k->ledger, "option.warm-up", seconds);
 	}
 	if (f->suspended) {
 		k->suspended++;
 		return;
 	}
-	count_failed(k, f);
+	soak_limits__frame(&k->limits, f->v->frame.scene, &f->did, f->failed);
 	ledger__verdict(k->ledger, f->v, m, NULL, NULL);
 }
 
@@ -117,7 +112,8 @@ static void begin_engine(struct soak *k)
 
 int soak__begin(struct soak *k, const char *game, s64 started_ms, u64 start_ns)
 {
-	const struct ledger_options lo = {.start_ns = start_ns, .hitches_told = true};
+	const struct ledger_options lo = {
+		.start_ns = start_ns, .warm_ns = (u64)(k->o->warm_up_seconds * 1e9), .hitches_told = true};
 	struct store_run run = {.started_ms = started_ms, .kind = "soak", .game = game, .path = k->dir};
 
 	if (store__open(k->o->store, &k->store))

@@ -19,12 +19,12 @@
 
 static char dir[128], store[160];
 
-/* `redframe soak -o DIR --store DB ARGS…`; its words go to dir/NAME */
+/* `redframe soak -o DIR --store DB --warm-up 0 ARGS…`: tests are short; its words go to dir/NAME */
 static inline pid_t soak(struct live *l, const char *name, ...)
 {
-	char *argv[40] = {(char *)live__program(), "soak", "-o", dir, "--store", store};
+	char *argv[40] = {(char *)live__program(), "soak", "-o", dir, "--store", store, "--warm-up", "0"};
 	va_list ap;
-	int n = 6;
+	int n = 8;
 
 	va_start(ap, name);
 	while ((argv[n] = va_arg(ap, char *)))

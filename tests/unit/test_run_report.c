@@ -14,6 +14,7 @@
 #include "page_fixture.h"
 #include "run_query.h"
 #include "run_report.h"
+#include "soak_limits.h"
 
 #define RUN  "00000000-0000-4000-8000-000000000001"
 #define EVIL "</script><b>&\"'\n\\ ]]>"
@@ -127,11 +128,76 @@ static void test_junit_has_a_case_for_each_limit_and_fails_where_it_was_crossed(
 	char *xml = report(run_report__junit);
 
 	check_tags(xml);
-	assert_non_null(strstr(xml, "tests=\"2\" failures=\"1\" errors=\"0\""));
+	assert_non_null(strstr(xml, "tests=\"3\" failures=\"1\" errors=\"0\" skipped=\"0\""));
 	assert_non_null(strstr(xml, "<failure message=\"&#60;/script&#62;"));
 	for (const char *p = xml; *p; p++)
 		assert_true((unsigned char)*p >= ' ' || *p == '\n');
 	free(xml);
+}
+
+static void test_a_scene_that_is_all_warm_up_is_not_measured_in_any_report(void **state)
+{
+	static u32 counts[BUCKETS];
+	struct store *s = filled();
+	const struct json *scenes;
+	struct json *tree;
+	char *text;
+
+	store__add_block(s, RUN,
+		&(struct store_block){
+			.block = 9, .scene = "a short one", .warm_up = true, .frames = 7, .counts = counts});
+	text = written(s, run_report__junit);
+	check_tags(text);
+	assert_non_null(strstr(text, "tests=\"4\" failures=\"1\" errors=\"0\" skipped=\"1\""));
+	assert_non_null(strstr(text, ".a short one\" name=\"frames\"><skipped message=\"not measured: 7 frames of"));
+	free(text);
+	text = written(s, run_report__json);
+	tree = json__parse(text);
+	scenes = json__get(tree, "scenes");
+	assert_string_equal(json__text(scenes->child->next, "scene"), "a short one");
+	assert_int_equal(json__number(scenes->child->next, "measured"), false);
+	assert_int_equal(json__number(scenes->child, "measured"), true);
+	json__free(tree);
+	free(text);
+	text = written(s, run_report__text);
+	assert_non_null(strstr(text, "not measured: 7 frames of warm-up only"));
+	free(text);
+	text = written(s, run_report__html);
+	assert_non_null(strstr(text, "not measured: 7 frames of warm-up only"));
+	free(text);
+	store__close(s);
+}
+
+static void test_each_scene_is_checked_against_each_limit(void **state)
+{
+	const struct amounts limits = {.of = {[LIMIT_FRAME] = 30000000, [LIMIT_FAULTS] = 5}};
+	const struct amounts quick = {.of = {[LIMIT_FRAME] = 10000000}}, slow = {.of = {[LIMIT_FRAME] = 80000000}};
+	struct soak_limits *l = calloc(1, sizeof(*l));
+	struct store *s = filled();
+	char scene[16], *text;
+
+	assert_non_null(l);
+	soak_limits__frame(l, "town", &quick, limits__crossed(&limits, &quick));
+	soak_limits__frame(l, "forest", &slow, limits__crossed(&limits, &slow));
+	soak_limits__frame(l, "town", &quick, limits__crossed(&limits, &quick));
+	assert_true(soak_limits__check(l, &limits, s, RUN));
+	text = written(s, run_report__junit);
+	check_tags(text);
+	assert_non_null(strstr(text, "tests=\"7\" failures=\"2\"")); /* of these, and of filled() */
+	assert_non_null(strstr(text, ".town\" name=\"frame=30.0 ms\"></testcase>"));
+	assert_non_null(strstr(text, ".town\" name=\"faults=5\"></testcase>"));
+	assert_non_null(strstr(text, ".forest\" name=\"frame=30.0 ms\"><failure message=\"1 frames beyond it, the "
+				     "worst 80.0 ms\"/>"));
+	free(text);
+	for (u32 i = 0; i < 2 * SOAK_LIMITS_SCENES; i++) {
+		snprintf(scene, sizeof(scene), "%u", i);
+		soak_limits__frame(l, scene, &slow, 1 << LIMIT_FRAME);
+	}
+	assert_int_equal(l->n, SOAK_LIMITS_SCENES);
+	assert_string_equal(l->scenes[l->n - 1].name, "further scenes");
+	assert_int_equal(l->scenes[l->n - 1].crossed[LIMIT_FRAME], SOAK_LIMITS_SCENES + 3);
+	store__close(s);
+	free(l);
 }
 
 static void test_text_says_how_many_frames_the_table_leaves_out(void **state)
@@ -280,6 +346,8 @@ int main(void)
 		cmocka_unit_test(test_figures_are_sums_over_blocks_without_warm_up),
 		cmocka_unit_test(test_the_page_needs_no_network_and_hostile_text_stays_text),
 		cmocka_unit_test(test_junit_has_a_case_for_each_limit_and_fails_where_it_was_crossed),
+		cmocka_unit_test(test_a_scene_that_is_all_warm_up_is_not_measured_in_any_report),
+		cmocka_unit_test(test_each_scene_is_checked_against_each_limit),
 		cmocka_unit_test(test_text_says_how_many_frames_the_table_leaves_out),
 		cmocka_unit_test(test_a_run_without_frames_is_an_error_and_never_passed),
 		cmocka_unit_test(test_the_page_shows_earlier_runs_that_can_be_compared),
