@@ -197,19 +197,34 @@ static void start(struct live *l, char *const argv[])
 }
 
 /* The server tells its number. */
+/* The line that is a number. Others, of numbers that are taken, may come before it. -1: not yet */
+static int display_said(struct live *l)
+{
+	char *text = live__read(l, "display"), *rest = NULL;
+	int number = -1;
+
+	if (text[0] && text[strlen(text) - 1] == '\n')
+		for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+			if (line[strspn(line, "0123456789")] == '\0')
+				number = atoi(line);
+	free(text);
+	return number;
+}
+
 pid_t live__start_display(struct live *l)
 {
 	char *argv[] = {"Xvfb", "-displayfd", "1", "-screen", "0", "800x600x24", "-nolisten", "tcp", NULL};
 	pid_t pid = live__spawn(l, "display", argv);
-	char *text, name[16];
+	time_t until = time(NULL) + PATIENCE;
+	char name[16];
+	int number;
 
-	assert_true(live__await(l, "display", "\n", pid));
-	text = live__read(l, "display");
-	/* it may have said something else first: the number stands in the last line */
-	for (char *p; (p = strchr(text, '\n')) && p[1];)
-		memmove(text, p + 1, strlen(p));
-	snprintf(name, sizeof(name), ":%d", atoi(text));
-	free(text);
+	while ((number = display_said(l)) < 0) {
+		if (time(NULL) > until || ended(pid))
+			give_up(l, "no display");
+		nap();
+	}
+	snprintf(name, sizeof(name), ":%d", number);
 	setenv("DISPLAY", name, 1);
 	return pid;
 }
