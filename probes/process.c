@@ -336,10 +336,10 @@ static int list_matches(const struct matches *m, const char *name, char *why, si
 		read_exe(m->v[i].tgid, exe, sizeof(exe));
 		read_argv0(m->v[i].tgid, argv0, sizeof(argv0));
 		term__escape(text, sizeof(text), argv0[0] ? argv0 : exe, strlen(argv0[0] ? argv0 : exe));
-		str__fmt(&s, "\n  %u  %s%s", m->v[i].tgid, text, i == m->n - 1 ? "  (the newest)" : "");
+		str__fmt(&s, "%s %u (%s%s)", i ? "," : "", m->v[i].tgid, text, i == m->n - 1 ? ", the newest" : "");
 	}
 	if (m->n > 20)
-		str__fmt(&s, "\n  and %d more", m->n - 20);
+		str__fmt(&s, ", and %d more", m->n - 20);
 	snprintf(why, why_size, "%s", s.s ? s.s : "out of memory");
 	str__free(&s);
 	return -ENOTUNIQ;

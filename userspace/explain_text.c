@@ -122,7 +122,7 @@ static void add_parts(struct str *s, const struct part *parts, u32 n, int depth)
 			add_parts(s, parts[i].because, parts[i].n_because, depth + 1);
 	}
 	if (left)
-		str__fmt(s, "     %*s%-12s %9.2f ms            %u more\n", depth * 2, "", "…", rest / 1e6, left);
+		str__fmt(s, "     %*s…            %9.2f ms            %u more\n", depth * 2, "", rest / 1e6, left);
 }
 
 static void add_title(struct str *s, const struct verdict *v, const struct model *m, bool colour)

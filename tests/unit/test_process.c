@@ -177,10 +177,11 @@ static void test_several_of_a_name_are_listed_and_the_newest_is_the_last_started
 	usleep(30000); /* start times count in 10 ms */
 	second = fixture__run(path, name);
 	assert_int_equal(by_name(&t, name, false), -ENOTUNIQ);
-	snprintf(one, sizeof(one), "\n  %d  ", first);
-	snprintf(two, sizeof(two), "\n  %d  ", second);
+	snprintf(one, sizeof(one), " %d (", first);
+	snprintf(two, sizeof(two), " %d (", second);
 	assert_non_null(strstr(why, one));
 	assert_non_null(strstr(why, two));
+	assert_null(strchr(why, '\n')); /* a message is one line: more would come out as \\x0a */
 	assert_int_equal(by_name(&t, name, true), 0);
 	assert_int_equal(t.tgid, second);
 	target__close(&t);
