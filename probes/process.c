@@ -181,12 +181,43 @@ static int check(u32 pid, const struct status *s, char *why, size_t why_size)
 	return 0;
 }
 
+/* comm is the beginning of a file's name, as long as nobody has changed it */
+static bool is_comm_of(const char *base, const char *comm)
+{
+	size_t n = strlen(comm);
+
+	return n && !strncmp(base, comm, n) && (n >= 15 || !base[n]);
+}
+
+/* A game may call its main thread what it likes: what stays is the program's name, or that of the script which it runs.
+ * Under Wine the program is in argv[0]. */
+static void name_it(struct target *t, const char *comm)
+{
+	const char *name = path__base(t->exe), *word;
+	char path[64], *text;
+	size_t n = 0;
+
+	snprintf(path, sizeof(path), "/proc/%u/cmdline", t->tgid);
+	text = proc__read(path, 4096, &n);
+	if (text && *text && (!*name || !strncmp(name, "wine", 4)))
+		name = path__base(text);
+	for (word = text; word && word < text + n; word += strlen(word) + 1) {
+		if (!is_comm_of(path__base(word), comm))
+			continue;
+		name = path__base(word);
+		break;
+	}
+	name = *name ? name : comm;
+	utf8__sanitize(t->name, sizeof(t->name), name, strlen(name));
+	free(text);
+}
+
 static void describe(struct target *t, const struct status *s)
 {
 	t->nspid = s->nspid ? s->nspid : t->tgid;
 	t->threads = s->threads;
-	utf8__sanitize(t->name, sizeof(t->name), s->name, strlen(s->name));
 	read_exe(t->tgid, t->exe, sizeof(t->exe));
+	name_it(t, s->name);
 	read_cgroup(t->tgid, t->cgroup, sizeof(t->cgroup));
 	t->own_pid_ns = other_namespace(t->tgid, "pid");
 	t->own_mnt_ns = other_namespace(t->tgid, "mnt");

@@ -14,7 +14,7 @@ struct target {
 	u32 threads;      /* when it was looked at */
 	bool own_pid_ns;  /* it lives in another pid namespace than we do: a container */
 	bool own_mnt_ns;  /* … and sees other files */
-	char name[64];    /* comm; valid UTF-8, as are the others */
+	char name[64];    /* the program's, not its main thread's; valid UTF-8, as are the others */
 	char exe[512];    /* "" where it cannot be read; without " (deleted)" */
 	char cgroup[256]; /* path in the unified hierarchy, or the first one listed; "" unknown */
 };

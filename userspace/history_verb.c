@@ -220,7 +220,7 @@ static int bisect(struct store *s, const struct history_verb *o, const struct po
 
 /* ---- printing ---- */
 
-static void print_text(struct str *s, const struct history_verb *o, const struct points *p, int first)
+static void print_text(struct str *s, const struct history_verb *o, const struct points *p, int first, int measured)
 {
 	double top = 0;
 
@@ -249,7 +249,9 @@ static void print_text(struct str *s, const struct history_verb *o, const struct
 			str__add(s, "▇");
 		str__add(s, i == first ? "  ← first bad run\n" : "\n");
 	}
-	if (o->bisect && first < 0)
+	if (o->bisect && measured < 2)
+		str__add(s, "not bisected: of fewer than two runs there is something measured\n");
+	else if (o->bisect && first < 0)
 		str__add(s, "the last run is no worse than the first\n");
 }
 
@@ -289,7 +291,10 @@ static int run(const struct history_verb *o, struct store *s, struct points *p)
 	for (int i = 0; i < p->n; i++)
 		measured += p->p[i].value >= 0;
 	if (!err) {
-		(o->runs.json ? print_json : print_text)(&out, o, p, first);
+		if (o->runs.json)
+			print_json(&out, o, p, first);
+		else
+			print_text(&out, o, p, first, measured);
 		err = out.oom ? -ENOMEM : 0;
 		if (!err && (fwrite(out.s, 1, out.len, stdout) != out.len || fflush(stdout)))
 			err = errno == EPIPE ? 0 : -errno;
@@ -297,7 +302,7 @@ static int run(const struct history_verb *o, struct store *s, struct points *p)
 			log_err("history: %s", errstr(err));
 	}
 	str__free(&out);
-	return err || !measured ? EXIT_NOT_MEASURED : first >= 0 ? EXIT_WORSE : EXIT_OK;
+	return err || measured < (o->bisect ? 2 : 1) ? EXIT_NOT_MEASURED : first >= 0 ? EXIT_WORSE : EXIT_OK;
 }
 
 int verb__history(int argc, char **argv)

@@ -461,6 +461,9 @@ static void test_history_bisects_to_the_first_bad_run(void **state)
 	assert_int_equal(run_history(path, out, (char *[]){"--limit", "3", "--bisect"}, 3), EXIT_OK);
 	assert_non_null(strstr(read_all(out, text, sizeof(text)), "build 7"));
 	assert_null(strstr(text, "build 5"));
+	assert_int_equal(run_history(path, out, (char *[]){"--limit", "1", "--bisect"}, 3), EXIT_NOT_MEASURED);
+	assert_non_null(strstr(read_all(out, text, sizeof(text)), "not bisected"));
+	assert_null(strstr(text, "no worse"));
 	assert_int_equal(run_history(path, out, (char *[]){"--metric", "fps"}, 2), EXIT_USAGE);
 	unlink(path);
 	unlink(out);

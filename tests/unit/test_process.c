@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include <pthread.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include "build_fixture.h"
@@ -54,6 +55,34 @@ static void test_process_is_described_and_its_end_noticed(void **state)
 	target__close(&t);
 	assert_int_equal(by_pid(&t, (u32)pid), -ESRCH);
 	assert_non_null(strstr(why, "there is no process"));
+}
+
+/* by which runs are told apart, and the next start of a game that crashed is known */
+static void test_a_game_is_called_as_its_program_whatever_its_main_thread_is_called(void **state)
+{
+	static const char renamed[] =
+		"#include <sys/prctl.h>\n#include <unistd.h>\nint main(void) { prctl(PR_SET_NAME, "
+		"\"MainThread\"); write(1, \"x\", 1); for (;;) pause(); }\n";
+	static const char script[] = "#!/bin/sh\necho x\nkill -STOP $$\n";
+	struct target t;
+	pid_t pid = fixture__run(fixture__build("a-game-of-a-long-name", "", renamed), "whatever");
+
+	assert_int_equal(by_pid(&t, (u32)pid), 0);
+	assert_string_equal(t.name, "a-game-of-a-long-name");
+	target__close(&t);
+	fixture__kill(pid);
+	fixture__write("start.sh", script, sizeof(script) - 1);
+	assert_int_equal(chmod(fixture__path("start.sh"), 0755), 0);
+	pid = fixture__run(fixture__path("start.sh"), "whatever");
+	assert_int_equal(by_pid(&t, (u32)pid), 0);
+	assert_string_equal(t.name, "start.sh");
+	target__close(&t);
+	fixture__kill(pid);
+	pid = fixture__run(fixture__build("wine64-preloader", "", renamed), "C:\\Games\\Foo\\Foo.exe");
+	assert_int_equal(by_pid(&t, (u32)pid), 0);
+	assert_string_equal(t.name, "Foo.exe");
+	target__close(&t);
+	fixture__kill(pid);
 }
 
 static void test_executable_deleted_meanwhile_keeps_its_name(void **state)
@@ -284,6 +313,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_process_is_described_and_its_end_noticed),
+		cmocka_unit_test(test_a_game_is_called_as_its_program_whatever_its_main_thread_is_called),
 		cmocka_unit_test(test_executable_deleted_meanwhile_keeps_its_name),
 		cmocka_unit_test(test_number_of_a_thread_is_refused_with_its_process),
 		cmocka_unit_test(test_what_is_no_game_is_refused),
