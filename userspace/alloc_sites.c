@@ -16,9 +16,10 @@ u64 alloc_sample__bytes(const struct ev_alloc_sample *e)
 	return period && size ? (u64)(size / -expm1(-size / period) + 0.5) : 0;
 }
 
-void alloc__where(const struct model *m, u32 chain, u64 caller, char *buf, size_t size)
+/* Where no function is known, the file of the code that asked for the memory. */
+void alloc__where(const struct model *m, u32 chain, u64 caller, u64 ts, char *buf, size_t size)
 {
-	if (!where__function(m, chain, buf, size) && !function__name(m, caller, buf, size))
+	if (!where__function(m, chain, buf, size) && !(caller && code__name(m, code__at(m, caller, ts), buf, size)))
 		snprintf(buf, size, "code without a name");
 }
 
@@ -58,7 +59,7 @@ int alloc_sites__event(struct alloc_sites *a, const struct model *m, const struc
 		return 0;
 	if (t && t->tgid && !t->game) /* a child's addresses mean nothing in the game's symbols */
 		return 0;
-	alloc__where(m, chain, is_sample ? sample->caller : one->caller, where, sizeof(where));
+	alloc__where(m, chain, is_sample ? sample->caller : one->caller, rec->ts, where, sizeof(where));
 	s = site_of(a, where);
 	if (!s)
 		return -ENOMEM;

@@ -28,7 +28,7 @@ struct alloc_sites {
  * 1 - exp(-size / period), whatever came before it, so each one that is stands for size over that. */
 u64 alloc_sample__bytes(const struct ev_alloc_sample *e);
 /* The game's function that allocated, by the chain, else by the caller; words that say so where it has no name. */
-void alloc__where(const struct model *m, u32 chain, u64 caller, char *buf, size_t size);
+void alloc__where(const struct model *m, u32 chain, u64 caller, u64 ts, char *buf, size_t size);
 
 /* After model__event. 0 or -ENOMEM. */
 int alloc_sites__event(struct alloc_sites *a, const struct model *m, const struct ev_hdr *rec);

@@ -208,7 +208,8 @@ static void from_alloc_sample(
 {
 	char where[256];
 
-	alloc__where(m, model__chain(m, &e->hdr), is_foreign(m, e->hdr.tid) ? 0 : e->caller, where, sizeof(where));
+	alloc__where(m, model__chain(m, &e->hdr), is_foreign(m, e->hdr.tid) ? 0 : e->caller, e->hdr.ts, where,
+		sizeof(where));
 	*a = (struct allocation){
 		.ts = e->hdr.ts, .sampled = alloc_sample__bytes(e), .site = intern__id(&t->names, where)};
 }

@@ -133,9 +133,10 @@ bool where__function(const struct model *m, u32 chain, char *buf, size_t size)
 	struct pick p = {};
 
 	where__each(m, chain, pick, &p);
-	if (p.rank > RANK_RUNTIME)
-		where__name(&p.best, buf, size);
-	return p.rank;
+	if (p.rank <= RANK_RUNTIME)
+		return false;
+	where__name(&p.best, buf, size);
+	return true;
 }
 
 bool where__game(const struct model *m, u32 chain, char *buf, size_t size)
