@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <linux/perf_event.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -51,6 +54,8 @@ static u64 cost_of(void (*fn)(void), int calls)
 	return best / (u64)calls;
 }
 
+/* ---- a probe ---- */
+
 static u64 probe_cost(const struct capture *c, const struct maps *maps, void (*fn)(void), int calls)
 {
 	const struct map *m = maps__find(maps, (u64)fn);
@@ -78,4 +83,37 @@ void calibrate__uprobes(const struct capture *c, u64 *emulated_ns, u64 *stepped_
 	*emulated_ns = probe_cost(c, &maps, calibrate__emulated, 400);
 	*stepped_ns = probe_cost(c, &maps, calibrate__stepped, 40);
 	maps__free(&maps);
+}
+
+/* ---- a timer ---- */
+
+#define TICK_PERIOD_NS 50000u
+#define TICK_LOOPS     2000000 /* about a millisecond */
+
+/* in a register: what an interrupt does to stores that are forwarded would be taken for its price */
+static void spin(void)
+{
+	for (int i = 0; i < TICK_LOOPS; i++)
+		__asm__ volatile("" : "+r"(i));
+}
+
+u64 calibrate__tick(void)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = TICK_PERIOD_NS,
+		.disabled = 1,
+	};
+	int fd = syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	u64 bare, with;
+
+	if (fd < 0)
+		return 0;
+	bare = cost_of(spin, 1);
+	ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
+	with = cost_of(spin, 1);
+	close(fd);
+	return with > bare ? (with - bare) * TICK_PERIOD_NS / with : 0;
 }

@@ -16,9 +16,9 @@ struct hits {
 
 /* ns of the game's time. A uprobe's is the trap alone, the others are all that a hit adds. */
 struct prices {
-	u64 uprobe, stepped, stack;
-	u64 class[CLASS_COUNT]; /* with a uprobe: what comes on top */
-	bool calibrated;        /* uprobe and stepped were measured here, and the others scaled by that */
+	u64 uprobe, stepped, stack, tick;
+	u64 class[CLASS_COUNT]; /* with a uprobe or a tick: what comes on top */
+	bool calibrated;        /* uprobe and stepped were measured here, and the others but tick scaled by that */
 };
 
 struct effect {
@@ -26,8 +26,11 @@ struct effect {
 	u64 stacks;
 };
 
-/* The prices of a machine on which the two kinds of trap cost so much; 0: not measured. */
-struct prices effect__prices(u64 uprobe_ns, u64 stepped_ns);
+/* The prices of a machine on which the two kinds of trap and a timer's tick cost so much; 0: not measured. */
+struct prices effect__prices(u64 uprobe_ns, u64 stepped_ns, u64 tick_ns);
+/* Samples a second where that is left to us: as many of 1000, 500 and 250 as take no more than a sixth of the bound on
+ * each CPU, 250 at the least. max_percent 0: no bound. */
+u32 effect__sample_hz(u64 tick_ns, double max_percent);
 struct effect effect__of(const struct prices *p, const struct hits *h);
 
 #endif

@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "calibrate.h"
 #include "capture.h"
+#include "effect.h"
 #include "events_desc.h"
 #include "log.h"
 #include "options.h"
@@ -125,7 +127,7 @@ static void measure(struct run *r, enum ev_class class, struct result *out)
 		.tgid = r->target.tgid,
 		.alloc_min = ALLOC_LARGE_BYTES,
 		.syscall_min_ns = CAPTURE_SYSCALL_MIN_NS,
-		.sample_hz = 1000,
+		.sample_hz = effect__sample_hz(calibrate__tick(), RECORD_MAX_OVERHEAD),
 		.stack_bytes = RECORD_STACK_BYTES,
 		.ring_bytes = RING_BYTES,
 		.rings = 1,

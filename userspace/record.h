@@ -26,7 +26,7 @@ struct record_options {
 	u64 buffer;
 	const char *rings_word;
 	u64 stack; /* bytes copied of a stack */
-	u64 sample_hz;
+	const char *sample_word;
 	double max_overhead; /* percent of a CPU; 0: no bound */
 	bool bpf_stats;
 	bool verify;
@@ -37,13 +37,16 @@ struct record_options {
 	enum alloc_mode alloc;
 	enum kernel_stacks_mode kernel_stacks;
 	u32 rings; /* 0: auto */
+	bool sample_auto;
+	u32 sample_hz; /* 0: none, or auto */
 	struct explain_options explain;
 };
 
-#define RECORD_STACK_BYTES  (16u << 10)
-#define RECORD_MAX_OVERHEAD 3.0
-#define ALLOC_SAMPLE_BYTES  (512u << 10)
-#define ALLOC_LARGE_BYTES   (64u << 10) /* with --alloc large, smaller ones are summed */
+#define RECORD_STACK_BYTES   (16u << 10)
+#define RECORD_SAMPLE_MAX_HZ 10000
+#define RECORD_MAX_OVERHEAD  3.0
+#define ALLOC_SAMPLE_BYTES   (512u << 10)
+#define ALLOC_LARGE_BYTES    (64u << 10) /* with --alloc large, smaller ones are summed */
 
 /* What soak has in common with record: rows, defaults, and what is to be made of what was typed: 0 or -EINVAL with a
  * message. */

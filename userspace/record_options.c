@@ -47,7 +47,8 @@ const struct option_row record_capture_rows[] = {
 		"of small allocations, sample one in so many bytes with its calls; default 512K, 0 off"),
 	ROW("alloc-fn", 0, OPT_TEXTS, alloc_fn, "SYMBOL[:size=ARG]",
 		"the game's own allocator: which argument is the size, from 0; may come again"),
-	ROW("sample", 0, OPT_UINT, sample_hz, "HZ", "CPU samples of the game's threads; default 1000, 0 off"),
+	ROW("sample", 0, OPT_TEXT, sample_word, "HZ|auto",
+		"CPU samples of the game's threads; default auto: 1000 a second, or less where a tick is dear; 0 off"),
 	ROW("stack", 0, OPT_BYTES, stack, "SIZE", "copied of a stack to find its calls; default and most 16K, 0 off"),
 	ROW("kernel-stacks", 0, OPT_TEXT, kernel_stacks_word, "off|some|all",
 		"kernel stacks of blocking waits: default some, where the system call does not say it all"),
@@ -179,20 +180,28 @@ static int check_buffer(struct record_options *o)
 	return 0;
 }
 
-static int check_rings(struct record_options *o)
+/* A number from min to max, or auto, which leaves *value at 0. */
+static int number_or_auto(const char *option, const char *word, unsigned long min, unsigned long max, u32 *value)
 {
 	char *end;
-	unsigned long n = strtoul(o->rings_word, &end, 10);
+	unsigned long n = strtoul(word, &end, 10);
 
-	o->rings = 0;
-	if (!strcmp(o->rings_word, "auto"))
+	*value = 0;
+	if (!strcmp(word, "auto"))
 		return 0;
-	if (*o->rings_word < '0' || *o->rings_word > '9' || *end || !n || n > RINGS_MAX) {
-		log_err("--rings: '%s' is not a number from 1 to %d, or auto", o->rings_word, RINGS_MAX);
+	if (*word < '0' || *word > '9' || *end || n < min || n > max) {
+		log_err("--%s: '%s' is not a number from %lu to %lu, or auto", option, word, min, max);
 		return -EINVAL;
 	}
-	o->rings = (u32)n;
+	*value = (u32)n;
 	return 0;
+}
+
+static int check_numbers(struct record_options *o)
+{
+	o->sample_auto = !strcmp(o->sample_word, "auto");
+	return number_or_auto("rings", o->rings_word, 1, RINGS_MAX, &o->rings)
+		       ?: number_or_auto("sample", o->sample_word, 0, RECORD_SAMPLE_MAX_HZ, &o->sample_hz);
 }
 
 static int check_alloc_fn(const struct record_options *o)
@@ -230,7 +239,7 @@ void record_options__defaults(struct record_options *o)
 		.budget = "auto",
 		.buffer = CAPTURE_RING_BYTES,
 		.rings_word = "auto",
-		.sample_hz = 1000,
+		.sample_word = "auto",
 		.stack = RECORD_STACK_BYTES,
 		.max_overhead = RECORD_MAX_OVERHEAD,
 	};
@@ -247,12 +256,8 @@ int record_options__check(struct record_options *o, char **argv, int n, int comm
 	}
 	if (n > command)
 		o->command = argv + command;
-	if (o->sample_hz > 10000) {
-		log_err("--sample: at most 10000");
-		return -EINVAL;
-	}
 	if ((o->events && record_options__events(o->on, o->events)) || alloc_mode(o) || kernel_stacks_mode(o) ||
-		check_target(o) || check_buffer(o) || check_rings(o) || check_meta(o) || check_alloc_fn(o))
+		check_target(o) || check_buffer(o) || check_numbers(o) || check_meta(o) || check_alloc_fn(o))
 		return -EINVAL;
 	if (frame_spec__check(o->frame)) {
 		log_err("--frame: '%s' is not " FRAME_SPECS, o->frame);
@@ -270,7 +275,7 @@ int record_options__check(struct record_options *o, char **argv, int n, int comm
 		log_err("--alloc-sample: at most 1G");
 		return -EINVAL;
 	}
-	o->on[CLASS_SAMPLE] &= o->sample_hz > 0;
+	o->on[CLASS_SAMPLE] &= o->sample_auto || o->sample_hz;
 	return 0;
 }
 

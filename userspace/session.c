@@ -139,7 +139,7 @@ static int load(struct session *s)
 		.alloc_min = o->alloc == ALLOC_ALL ? 0 : ALLOC_LARGE_BYTES,
 		.alloc_sample_bytes = o->alloc_sample,
 		.syscall_min_ns = CAPTURE_SYSCALL_MIN_NS,
-		.sample_hz = o->sample_hz,
+		.sample_hz = s->sample_hz,
 		.stack_bytes = (u32)o->stack,
 		.kernel_stacks = o->on[CLASS_SCHED] ? o->kernel_stacks : KERNEL_STACKS_OFF,
 		.ring_bytes = o->buffer,
@@ -164,9 +164,10 @@ static void write_options(struct session *s, u64 ts)
 #undef X
 				}[i]);
 	meta__info(&s->out, ts, "session.options",
-		"events=%s alloc=%s alloc_sample=%llu sample=%llu buffer=%llu frame=%s", list, o->alloc_word,
-		(unsigned long long)o->alloc_sample, (unsigned long long)o->sample_hz, (unsigned long long)o->buffer,
-		o->frame);
+		"events=%s alloc=%s alloc_sample=%llu sample=%s buffer=%llu frame=%s", list, o->alloc_word,
+		(unsigned long long)o->alloc_sample, o->sample_word, (unsigned long long)o->buffer, o->frame);
+	if (o->on[CLASS_SAMPLE])
+		meta__info(&s->out, ts, "sample.hz", "%u", s->sample_hz);
 	if (o->explain.from == BUDGET_OPTION)
 		meta__info(&s->out, ts, "budget.ms", "%.6f", o->explain.budget_ns / 1e6);
 	for (int i = 0; i < o->meta.n; i++) {
@@ -258,6 +259,7 @@ int session__attach(struct session *s, int fd)
 	}
 	raise_descriptor_limit();
 	session__find_sites(s);
+	session__choose_rate(s);
 	err = load(s);
 	s->start = clock_boot_ns();
 	if (!err)

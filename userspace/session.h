@@ -61,6 +61,8 @@ struct session {
 	bool only_game;     /* of CMD and its children only the game is recorded from here on */
 	char verified[200]; /* what that has found, in words; "": it was not asked for */
 	struct prices prices;
+	u64 tick_ns; /* 0: not measured */
+	u32 sample_hz;
 	struct governor governor;
 	struct effect effect_before; /* at the governor's last look, effect_ts */
 	u64 effect_ts;
@@ -105,6 +107,7 @@ void session__tell_uncovered(struct session *s);
 void session__find_heap(struct session *s);
 
 /* userspace/session_cost.c: what recording costs the game, and what is left out where that is too much */
+void session__choose_rate(struct session *s); /* of CPU samples */
 void session__begin_cost(struct session *s);
 void session__govern(struct session *s, u64 ts);
 void session__tell_effect(struct session *s, u64 ts);

@@ -183,17 +183,29 @@ double session__effect_percent(const struct session *s)
 
 /* ---- begin and end ---- */
 
+void session__choose_rate(struct session *s)
+{
+	const struct record_options *o = s->o;
+
+	if (!o->on[CLASS_SAMPLE])
+		return;
+	s->tick_ns = calibrate__tick();
+	s->sample_hz = o->sample_auto ? effect__sample_hz(s->tick_ns, o->max_overhead) : o->sample_hz;
+	log_debug("a timer's tick takes %.1f us: %u CPU samples a second", s->tick_ns / 1e3, s->sample_hz);
+}
+
 void session__begin_cost(struct session *s)
 {
 	u64 emulated, stepped, ts;
 
 	calibrate__uprobes(s->capture, &emulated, &stepped);
-	s->prices = effect__prices(emulated, stepped);
+	s->prices = effect__prices(emulated, stepped, s->tick_ns);
 	s->effect_ts = clock_boot_ns();
 	governor__init(&s->governor, s->o->max_overhead, may_shed(s->o));
 	ts = session__stamp(s);
 	meta__info(&s->out, ts, "cost.probe_ns", "%llu", (unsigned long long)s->prices.uprobe);
 	meta__info(&s->out, ts, "cost.stepped_probe_ns", "%llu", (unsigned long long)s->prices.stepped);
+	meta__info(&s->out, ts, "cost.tick_ns", "%llu", (unsigned long long)s->prices.tick);
 	meta__info(&s->out, ts, "cost.calibrated", "%s", s->prices.calibrated ? "yes" : "no");
 	meta__info(&s->out, ts, "cost.max_percent", "%g", s->o->max_overhead);
 	if (!s->o->bpf_stats)

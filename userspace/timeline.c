@@ -274,11 +274,10 @@ static int on_other(struct timeline *t, struct model *m, const struct ev_hdr *re
 	return 0;
 }
 
-/* "… sample=1000 …": Hz */
 static void learn_rate(struct timeline *t, const struct model *m)
 {
-	const char *options = model__info(m, "session.options"), *at = options ? strstr(options, " sample=") : NULL;
-	u64 hz = at ? strtoull(at + strlen(" sample="), NULL, 10) : 0;
+	const char *text = model__info(m, "sample.hz");
+	u64 hz = text ? strtoull(text, NULL, 10) : 0;
 
 	t->sample_ns = hz && hz <= NSEC_PER_SEC ? NSEC_PER_SEC / hz : 0;
 }

@@ -181,32 +181,46 @@ static void test_a_clock_that_does_not_advance_decides_nothing(void **state)
 
 static void test_the_estimate_is_hits_times_price_and_stepped_hits_are_dear(void **state)
 {
-	struct prices p = effect__prices(1000, 20000);
+	struct prices p = effect__prices(1000, 20000, 3000);
 	struct hits h = {.stepped = 10, .stacks = 2};
 	struct effect e;
 
 	h.class[CLASS_ALLOC] = 110;
 	h.class[CLASS_FAULT] = 7;
+	h.class[CLASS_SAMPLE] = 5;
 	e = effect__of(&p, &h);
 	assert_true(p.calibrated);
 	assert_int_equal(e.class[CLASS_ALLOC], 100 * 1000 + 10 * 20000 + 110 * p.class[CLASS_ALLOC]);
 	assert_int_equal(e.class[CLASS_FAULT], 7 * p.class[CLASS_FAULT]);
+	assert_int_equal(e.class[CLASS_SAMPLE], 5 * (3000 + p.class[CLASS_SAMPLE]));
 	assert_int_equal(e.stacks, 2 * p.stack);
 	assert_int_equal(e.class[CLASS_LOCK], 0);
 }
 
 static void test_prices_that_could_not_be_measured_say_so(void **state)
 {
-	struct prices p = effect__prices(0, 0);
+	struct prices p = effect__prices(0, 0, 0);
 
 	assert_false(p.calibrated);
 	assert_true(p.uprobe > 0 && p.stepped > p.uprobe);
+}
+
+static void test_where_a_tick_is_dear_there_are_fewer_samples(void **state)
+{
+	assert_int_equal(effect__sample_hz(0, 3), 1000); /* not measured */
+	assert_int_equal(effect__sample_hz(5000, 3), 1000);
+	assert_int_equal(effect__sample_hz(5001, 3), 500);
+	assert_int_equal(effect__sample_hz(14000, 3), 250);
+	assert_int_equal(effect__sample_hz(1000000, 3), 250);
+	assert_int_equal(effect__sample_hz(14000, 6), 500);
+	assert_int_equal(effect__sample_hz(1000000, 0), 1000); /* no bound */
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_below_the_bound_nothing_is_left_out),
+		cmocka_unit_test(test_where_a_tick_is_dear_there_are_fewer_samples),
 		cmocka_unit_test(test_a_flood_of_allocations_is_left_out_within_100_ms),
 		cmocka_unit_test(test_a_burst_of_one_slow_frame_changes_nothing),
 		cmocka_unit_test(test_a_little_above_the_bound_something_goes_after_half_a_second),

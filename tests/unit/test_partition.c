@@ -50,7 +50,7 @@ static void test_fault_inside_a_read_is_a_fault(void **state)
 static void test_ticks_that_are_missing_tell_that_the_cpu_did_not_run(void **state)
 {
 	/* it runs from 1 ms on; ticks are due each ms, and none comes between 3 and 9 */
-	check_cut("0 0 0 info text=\"session.options=events=all sample=1000 frame=auto\"\n"
+	check_cut("0 0 0 info text=\"sample.hz=1000\"\n"
 		  "1ms 0 0 switch next_tid=100\n"
 		  "2ms 100 0 sample ip=1\n"
 		  "3ms 100 0 sample ip=1\n"
@@ -61,7 +61,7 @@ static void test_ticks_that_are_missing_tell_that_the_cpu_did_not_run(void **sta
 
 static void test_ticks_are_not_missed_while_a_thread_is_off_the_cpu(void **state)
 {
-	check_cut("0 0 0 info text=\"session.options=events=all sample=1000 frame=auto\"\n"
+	check_cut("0 0 0 info text=\"sample.hz=1000\"\n"
 		  "1ms 0 0 switch next_tid=100\n"
 		  "2ms 100 0 sample ip=1\n"
 		  "2ms 100 0 switch next_tid=0 prev_state=1 sys=nanosleep flags=2\n"

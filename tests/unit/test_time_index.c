@@ -132,8 +132,8 @@ static void put_beginning(struct made *g)
 {
 	char name[] = "Worker0";
 
-	for (const char *const *t = (const char *const[]){"game.tgid=100", "game.name=made",
-		     "session.options=sample=1000", "budget.ms=20", NULL};
+	for (const char *const *t = (const char *const[]){"game.tgid=100", "game.name=made", "sample.hz=1000",
+		     "budget.ms=20", NULL};
 		*t; t++) {
 		struct ev_info e = {.hdr = hdr_of(g, EV_INFO, 0)};
 
