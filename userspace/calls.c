@@ -117,7 +117,7 @@ static int unwind(struct tree *t, struct unwinder *u, const struct stack_entry *
 {
 	u64 addrs[UNWIND_CALLS_MAX];
 	bool truncated;
-	int n = unwinder__walk(u, &e->stack, addrs, &truncated);
+	int n = unwinder__walk(u, t->jit, &e->stack, addrs, &truncated);
 	u32 chain = chain_of(t, addrs, n, truncated ? CALL_TRUNCATED : 0, e->stack.rec.hdr.ts);
 
 	out->stacks++;
@@ -143,27 +143,23 @@ static int write_kernel(struct tree *t, const struct kernel_stacks *kernel)
 	return err;
 }
 
-int calls__write(struct recording_writer *w, struct stacks *s, const struct kernel_stacks *kernel, Dwfl *dwfl,
+int calls__write(struct recording_writer *w, struct stacks *s, const struct kernel_stacks *kernel, struct unwinder *u,
 	struct jit *jit, u64 ts, struct calls_result *out)
 {
 	struct stack_entry *e = malloc(sizeof(*e) + STACK_ROOM);
 	struct tree t = {.w = w, .jit = jit, .ts = ts};
-	struct unwinder *u = NULL;
 	u64 begun = clock_boot_ns();
 	int err = e ? recording__flush(w) : -ENOMEM, got = 0;
 
 	*out = (struct calls_result){};
 	if (!err)
 		err = write_kernel(&t, kernel);
-	if (!err && s->fd >= 0)
-		err = unwinder__new(&u, dwfl, jit);
 	if (!err)
 		err = stacks__rewind(s);
 	while (!err && (got = stacks__next(s, e)) > 0)
 		err = unwind(&t, u, e, out);
 	out->calls = t.n;
 	out->ns = clock_boot_ns() - begun;
-	unwinder__free(u);
 	free(t.calls);
 	free(t.slots);
 	free(e);

@@ -6,13 +6,12 @@
 #ifndef REDFRAME_CALLS_H
 #define REDFRAME_CALLS_H
 
-#include <elfutils/libdwfl.h>
-
 #include "common.h"
 
 struct recording_writer;
 struct stacks;
 struct kernel_stacks;
+struct unwinder;
 struct jit;
 
 struct calls_result {
@@ -22,8 +21,9 @@ struct calls_result {
 	u64 ns;
 };
 
-/* The kernel's chains as well: a KSTACK record says which one a SWITCH means. 0 or -errno */
-int calls__write(struct recording_writer *w, struct stacks *s, const struct kernel_stacks *kernel, Dwfl *dwfl,
+/* The kernel's chains as well: a KSTACK record says which one a SWITCH means. u: NULL only where there are no stacks.
+ * 0 or -errno */
+int calls__write(struct recording_writer *w, struct stacks *s, const struct kernel_stacks *kernel, struct unwinder *u,
 	struct jit *jit, u64 ts, struct calls_result *out);
 
 #endif

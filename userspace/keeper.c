@@ -38,6 +38,11 @@ static void namer_done(void *arg, u32 segment, u64 bytes, int err)
 	kept__size(&k->files, segment, bytes);
 	kept__told(&k->files, segment);
 	kept__make_room(&k->files, 0, k->segment.number);
+	if (err == -EBUSY && !k->hurried && k->o->note)
+		k->o->note(k->o->arg,
+			"explaining took more than its share of a CPU: of the least slow frames the recordings stay "
+			"without names, and the hitches without a cause");
+	k->hurried |= err == -EBUSY;
 	k->not_named += err != 0;
 	if (err && err != -EBUSY)
 		log_debug("segment %u: %s", segment, errstr(err));
@@ -48,6 +53,22 @@ static int name_segment(void *arg, struct recording_writer *w, struct stacks *st
 	struct keeper *k = arg;
 
 	return k->o->name ? k->o->name(k->o->arg, w, stacks) : 0;
+}
+
+static void tend_namer(struct keeper *k, bool hurry)
+{
+	if (!k->o->patient)
+		namer__tend(&k->namer, k->now, hurry);
+	else if (hurry)
+		namer__finish(&k->namer);
+}
+
+/* What is least interesting goes: that must be known. */
+static bool make_room(struct keeper *k, u32 spare)
+{
+	if (kept__lacks_knowledge(&k->files, ROOM_BYTES, spare))
+		tend_namer(k, true);
+	return kept__make_room(&k->files, ROOM_BYTES, spare);
 }
 
 /* ---- segments ---- */
@@ -81,7 +102,7 @@ static void end_segment(struct keeper *k)
 	}
 	kept__size(&k->files, k->segment.number, k->segment.w.bytes);
 	namer__take(&k->namer, &k->segment);
-	namer__tend(&k->namer, k->o->patient);
+	tend_namer(k, k->namer.n_waiting >= NAMER_TOGETHER);
 }
 
 static int begin_segment(struct keeper *k, u64 from)
@@ -90,7 +111,7 @@ static int begin_segment(struct keeper *k, u64 from)
 	u64 at = 0, oldest = history__oldest(&k->history);
 	int err;
 
-	if (!kept__make_room(&k->files, ROOM_BYTES, 0))
+	if (!make_room(k, 0))
 		return -EDQUOT;
 	k->cut += k->history.cut >= from;
 	if (oldest <= k->now)
@@ -230,16 +251,16 @@ void keeper__tend(struct keeper *k, u64 last_frame)
 		end_segment(k);
 	if (k->segment.number) {
 		kept__size(&k->files, k->segment.number, k->segment.w.bytes);
-		if (!kept__make_room(&k->files, ROOM_BYTES, k->segment.number))
+		if (!make_room(k, k->segment.number))
 			end_segment(k); /* it alone is as large as all may be */
 	}
-	namer__tend(&k->namer, false);
+	tend_namer(k, false);
 }
 
 void keeper__finish(struct keeper *k)
 {
 	end_segment(k);
-	namer__tend(&k->namer, true);
+	namer__finish(&k->namer);
 }
 
 /* ---- from begin to end ---- */

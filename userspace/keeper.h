@@ -39,6 +39,7 @@ struct keeper {
 	u64 last_kept; /* its end */
 	u64 full_since;
 	bool precious; /* the segment that is begun */
+	bool hurried;  /* it was said that there is no time to name all */
 	u32 segments;
 	u64 kept;                /* frames */
 	u64 not_kept, not_named; /* of them: no room on the disk; without explanation */

@@ -150,9 +150,21 @@ static void drop(struct kept *k, struct kept_file *f)
 	k->n_files--;
 }
 
+static bool is_full(const struct kept *k, u64 more)
+{
+	return (k->limit && k->bytes + more > k->limit) || k->n_files >= KEPT_FILES;
+}
+
+bool kept__lacks_knowledge(const struct kept *k, u64 more, u32 spare)
+{
+	const struct kept_file *f = is_full(k, more) ? least(k, spare) : NULL;
+
+	return f && f->waiting;
+}
+
 bool kept__make_room(struct kept *k, u64 more, u32 spare)
 {
-	while ((k->limit && k->bytes + more > k->limit) || k->n_files >= KEPT_FILES) {
+	while (is_full(k, more)) {
 		struct kept_file *f = least(k, spare);
 
 		if (!f)

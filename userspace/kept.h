@@ -52,6 +52,8 @@ void kept__told(struct kept *k, u32 segment);
 void kept__hitch(struct kept *k, u32 segment, u64 fingerprint, s64 excess_ns, u64 dur_ns);
 /* Unlinks files until there is room for `more` bytes below the limit; never `spare`. False: there is none to be had. */
 bool kept__make_room(struct kept *k, u64 more, u32 spare);
+/* Room for `more` would be made of a file of which is not known yet what is in it. */
+bool kept__lacks_knowledge(const struct kept *k, u64 more, u32 spare);
 bool kept__has(const struct kept *k, u32 segment);
 
 #endif

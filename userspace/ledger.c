@@ -9,10 +9,17 @@
 #include "sentence.h"
 #include "strings.h"
 
-/* The kinds of hitches of the open block. */
+/* Kinds of hitches by block: of the open one, and of those before it whose hitches may still be told. */
 struct kind {
 	struct store_hitches h;
 	char *sentence, *trace;
+};
+
+#define PAST_BLOCKS 64u                 /* whose hitches may still be told, */
+#define PAST_NS     (15 * NSEC_PER_SEC) /* for so long */
+
+struct past_block {
+	u64 block, start, end;
 };
 
 struct ledger {
@@ -27,6 +34,8 @@ struct ledger {
 	u32 counts[BUCKETS];
 	struct kind *kinds;
 	u32 n_kinds, cap_kinds;
+	struct past_block past[PAST_BLOCKS]; /* the oldest first */
+	u32 n_past;
 	u64 known[LEDGER_FINGERPRINTS]; /* fingerprints that the store has */
 	u32 n_known;
 	s64 started_ms; /* UNIX */
@@ -81,14 +90,19 @@ static u64 rank(const struct ledger *l, u32 permille)
 	return l->block.max_ns;
 }
 
-static int write_kinds(struct ledger *l)
+/* those of blocks before this one */
+static int write_kinds(struct ledger *l, u64 before)
 {
+	u32 left = 0;
 	int err = 0;
 
 	for (u32 i = 0; i < l->n_kinds; i++) {
 		struct kind *k = &l->kinds[i];
 
-		k->h.block = l->block.block;
+		if (k->h.block >= before) {
+			l->kinds[left++] = *k;
+			continue;
+		}
 		k->h.sentence = k->sentence;
 		k->h.trace = k->trace;
 		if (!err)
@@ -96,8 +110,20 @@ static int write_kinds(struct ledger *l)
 		free(k->sentence);
 		free(k->trace);
 	}
-	l->n_kinds = 0;
+	l->n_kinds = left;
 	return err;
+}
+
+/* Of what ended long before now nothing more is told; ~0: of nothing that has ended. */
+static int write_past(struct ledger *l, u64 now)
+{
+	u32 n = 0;
+
+	while (n < l->n_past && (now - min(now, l->past[n].end) > PAST_NS || l->n_past - n == PAST_BLOCKS))
+		n++;
+	l->n_past -= n;
+	memmove(l->past, l->past + n, l->n_past * sizeof(*l->past));
+	return write_kinds(l, l->n_past ? l->past[0].block : l->block.block);
 }
 
 static int close_block(struct ledger *l)
@@ -112,9 +138,10 @@ static int close_block(struct ledger *l)
 	l->block.p50_ns = rank(l, 500);
 	l->block.p99_ns = rank(l, 990);
 	err = store__add_block(l->store, l->run, &l->block);
-	err = write_kinds(l) ?: err;
+	l->past[l->n_past++] = (struct past_block){l->block.block, l->block_start, l->last};
 	l->block = (struct store_block){.block = next};
 	memset(l->counts, 0, sizeof(l->counts));
+	err = write_past(l, l->last) ?: err;
 	return err ? fail(l, err) : 0;
 }
 
@@ -166,10 +193,19 @@ static void add_frame(struct ledger *l, const struct verdict *v)
 		b->causes[c].ns += v->cause_ns[c];
 }
 
-static struct kind *kind_of(struct ledger *l, u64 key)
+/* The block in which a frame began; the open one if nothing more is told of that. */
+static u64 block_at(const struct ledger *l, u64 start)
+{
+	for (u32 i = 0; i < l->n_past; i++)
+		if (start >= l->past[i].start && start < l->past[i].end)
+			return l->past[i].block;
+	return l->block.block;
+}
+
+static struct kind *kind_of(struct ledger *l, u64 key, u64 block)
 {
 	for (u32 i = 0; i < l->n_kinds; i++)
-		if (l->kinds[i].h.fingerprint == key)
+		if (l->kinds[i].h.fingerprint == key && l->kinds[i].h.block == block)
 			return &l->kinds[i];
 	if (l->n_kinds == l->cap_kinds) {
 		u32 cap = l->cap_kinds ? l->cap_kinds * 2 : 16;
@@ -180,7 +216,7 @@ static struct kind *kind_of(struct ledger *l, u64 key)
 		l->kinds = more;
 		l->cap_kinds = cap;
 	}
-	l->kinds[l->n_kinds] = (struct kind){.h.fingerprint = key};
+	l->kinds[l->n_kinds] = (struct kind){.h.fingerprint = key, .h.block = block};
 	return &l->kinds[l->n_kinds++];
 }
 
@@ -223,7 +259,7 @@ static int keep_worst(struct ledger *l, struct kind *k, const struct ledger_hitc
 
 int ledger__hitch(struct ledger *l, const struct ledger_hitch *h)
 {
-	struct kind *k = kind_of(l, known(l, h));
+	struct kind *k = kind_of(l, known(l, h), block_at(l, h->start));
 
 	if (!k)
 		return fail(l, -ENOMEM);
@@ -292,9 +328,11 @@ int ledger__verdict(
 
 int ledger__tend(struct ledger *l, u64 now_ns)
 {
+	int err = 0;
+
 	if (now_ns > l->block_start && now_ns - l->block_start >= l->o.block_ns)
-		return close_block(l);
-	return 0;
+		err = close_block(l);
+	return write_past(l, now_ns) ?: err;
 }
 
 u64 ledger__frames(const struct ledger *l)
@@ -351,6 +389,7 @@ static void write_cpu_use(struct ledger *l)
 int ledger__end(struct ledger *l, u64 now_ns, int status, const char *reason)
 {
 	close_block(l);
+	fail(l, write_past(l, ~0ULL) ?: write_kinds(l, ~0ULL));
 	write_cpu_use(l);
 	fail(l, store__add_end(l->store, l->run, l->started_ms + (s64)since_start_ms(l, now_ns), status, reason));
 	return l->err ?: store__flush(l->store);

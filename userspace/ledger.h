@@ -31,8 +31,8 @@ struct ledger *ledger__new(struct store *s, const char *run, const struct store_
  * that has the frame; NULL. 0 or -errno. */
 int ledger__verdict(
 	struct ledger *l, const struct verdict *v, const struct model *m, const char *scene, const char *trace);
-/* A slow frame whose explanation comes later than its verdict: it counts in the block that is open then. Texts may be
- * NULL, but for text. 0 or -errno. */
+/* A slow frame whose explanation comes later than its verdict: it counts in the block in which the frame began, and 15
+ * s later in the one that is open then. Texts may be NULL, but for text. 0 or -errno. */
 struct ledger_hitch {
 	u64 fingerprint; /* 0: nothing is known of it */
 	enum cause cause;

@@ -190,11 +190,14 @@ static void start_child(struct namer *n)
 static void end_child(struct namer *n)
 {
 	struct rusage used;
+	u64 ns = 0;
 
 	close(n->from_child);
 	if (wait4(n->child, NULL, 0, &used) == n->child)
-		n->cpu_ns += (u64)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * NSEC_PER_SEC +
-			     (u64)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1000;
+		ns = (u64)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * NSEC_PER_SEC +
+		     (u64)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1000;
+	n->cpu_ns += ns;
+	n->credit_ns -= (s64)ns;
 	n->child = 0;
 	for (u32 i = 0; i < n->n_working; i++) {
 		struct segment *s = &n->waiting[i];
@@ -246,13 +249,66 @@ static bool hear(struct namer *n, bool wait)
 	return true;
 }
 
+static u64 worst_of(const struct segment *s)
+{
+	u64 worst = 0;
+
+	for (u32 i = 0; i < s->n_frames; i++)
+		worst = max(worst, s->frames[i].end - s->frames[i].start);
+	return worst;
+}
+
+/* It stays without names. Its frames count all the same. */
+static void give_up(struct namer *n, struct segment *s)
+{
+	struct finding f = {.segment = s->number, .cause = CAUSE_NONE, .text = "not explained"};
+
+	snprintf(f.sentence, sizeof(f.sentence),
+		"not explained: it would have taken more than redframe's share of a CPU");
+	for (u32 i = 0; i < s->n_frames; i++) {
+		const struct kept_frame *k = &s->frames[i];
+
+		f.start = k->start;
+		f.end = k->end;
+		f.number = k->number;
+		f.stream = k->stream;
+		f.crossed = k->crossed;
+		f.slow = !k->crossed;
+		n->found(n->arg, &f);
+	}
+	n->done(n->arg, s->number, s->w.bytes, -EBUSY);
+	recording__finish(&s->w, true);
+	segment__abandon(s);
+}
+
+/* Room for one more. False: s is the one that is given up. */
+static bool make_room(struct namer *n, const struct segment *s)
+{
+	u64 least = worst_of(s);
+	struct segment *least_of = NULL;
+
+	if (n->n_waiting < NAMER_WAITING)
+		return true;
+	for (u32 i = n->n_working; i < n->n_waiting; i++) {
+		u64 worst = worst_of(&n->waiting[i]);
+
+		if (worst < least) {
+			least = worst;
+			least_of = &n->waiting[i];
+		}
+	}
+	if (!least_of)
+		return false;
+	give_up(n, least_of);
+	n->n_waiting--;
+	memmove(least_of, least_of + 1, (size_t)(n->waiting + n->n_waiting - least_of) * sizeof(*least_of));
+	return true;
+}
+
 void namer__take(struct namer *n, struct segment *s)
 {
-	if (n->n_waiting == NAMER_WAITING) {
-		n->not_named++;
-		n->done(n->arg, s->number, s->w.bytes, -EBUSY);
-		recording__finish(&s->w, true);
-		segment__abandon(s);
+	if (!make_room(n, s)) {
+		give_up(n, s);
 		return;
 	}
 	recording__rest(&s->w);
@@ -263,14 +319,33 @@ void namer__take(struct namer *n, struct segment *s)
 	*s = (struct segment){.w = {.fd = -1}, .stacks = {.fd = -1}};
 }
 
-void namer__tend(struct namer *n, bool wait)
+static bool is_time(const struct namer *n, bool hurry)
 {
-	do {
-		if (!n->child && n->n_waiting)
+	if (n->child || !n->n_waiting || n->credit_ns <= 0)
+		return false;
+	return hurry || n->n_waiting >= NAMER_TOGETHER || n->now > n->waiting[0].to + NAMER_WAIT_NS;
+}
+
+void namer__tend(struct namer *n, u64 now, bool hurry)
+{
+	if (now > n->now)
+		n->credit_ns = n->now ? min(n->credit_ns + (s64)((now - n->now) / NAMER_SHARE), (s64)NAMER_SAVED_NS)
+				      : (s64)NAMER_SAVED_NS;
+	n->now = max(n->now, now);
+	while (n->child && hear(n, false))
+		;
+	if (is_time(n, hurry))
+		start_child(n);
+}
+
+void namer__finish(struct namer *n)
+{
+	while (n->n_waiting) {
+		if (!n->child)
 			start_child(n);
-		while (n->child && hear(n, wait))
+		while (n->child && hear(n, true))
 			;
-	} while (wait && n->n_waiting);
+	}
 }
 
 void namer__free(struct namer *n)

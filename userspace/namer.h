@@ -3,7 +3,8 @@
  * What a kept segment still needs after its last record: names for its code, and the explanation of the frames for
  * whose sake it is kept. Both take time and memory as the game's symbols are large, so a child process does it, one at
  * a time for all segments that wait; the ring is drained meanwhile, and what a hostile file does to a parser, it does
- * there.
+ * there. Segments wait for each other, since a child unpacks the game's debug data once; and where naming takes more
+ * than its share of a CPU, they wait until it is earned again.
  */
 #ifndef REDFRAME_NAMER_H
 #define REDFRAME_NAMER_H
@@ -12,7 +13,11 @@
 
 #include "segment.h"
 
-#define NAMER_WAITING 64u /* segments; more are not named, and counted */
+#define NAMER_WAITING  64u /* segments; of more those with the shortest frames are not named, and counted */
+#define NAMER_TOGETHER 16u /* a child begins with so many, */
+#define NAMER_WAIT_NS  (5 * NSEC_PER_SEC) /* or when the first has waited so long */
+#define NAMER_SHARE    20                 /* one part in so many of a CPU's time is for it, */
+#define NAMER_SAVED_NS (3 * NSEC_PER_SEC) /* of which so much can be saved up */
 
 /* A kept frame, explained. Texts are valid UTF-8. */
 struct finding {
@@ -37,20 +42,25 @@ struct namer {
 	const struct explain_options *explain;
 	/* In the child: appends names to the segment. NULL: there is nothing to name. 0 or -errno. */
 	int (*name)(void *arg, struct recording_writer *w, struct stacks *stacks);
-	/* Here, for each: what was found, and that a segment is done, with its size; err: it could not be completed. */
+	/* Here, for each: what was found, and that a segment is done, with its size; err: it could not be completed.
+	 * -EBUSY: there was no time for it; its frames were told as found, without a cause. */
 	void (*found)(void *arg, const struct finding *f);
 	void (*done)(void *arg, u32 segment, u64 bytes, int err);
 	void *arg;
 	pid_t child;
 	int from_child;
-	u64 cpu_ns;    /* of the children so far */
-	u64 not_named; /* segments that found no room */
+	u64 cpu_ns; /* of the children so far */
+	u64 now;
+	s64 credit_ns; /* CPU time that the next child may take; below 0: the last one took more */
 };
 
 /* Takes the segment over; it may be used again. */
 void namer__take(struct namer *n, struct segment *s);
-/* Now and then, with wait until all is done: what the child has told, and the next child. */
-void namer__tend(struct namer *n, bool wait);
+/* Now and then, with the stream's time: what the child has told, and the next child: with hurry the segments do not
+ * wait for more of them. */
+void namer__tend(struct namer *n, u64 now, bool hurry);
+/* Until all is done, whatever it takes. */
+void namer__finish(struct namer *n);
 void namer__free(struct namer *n);
 
 /* Explains the frames of a segment that fd, which is taken over, has: what the child does after naming. 0 or -errno. */

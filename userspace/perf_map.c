@@ -398,6 +398,12 @@ int perf_map__settle(struct perf_map *p)
 	return err;
 }
 
+void perf_map__unname(struct perf_map *p)
+{
+	for (u32 i = 0; i < p->n; i++)
+		p->v[i].id = 0;
+}
+
 struct jit_code *perf_map__find(const struct perf_map *p, u64 addr, u64 ts)
 {
 	u32 lo = 0, hi = p->n_pages;

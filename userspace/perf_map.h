@@ -70,6 +70,8 @@ static inline const char *perf_map__name(const struct perf_map *p, const struct 
 {
 	return p->names.s + c->name;
 }
+/* Another recording begins, in which nothing of it is written yet. */
+void perf_map__unname(struct perf_map *p);
 void perf_map__close(struct perf_map *p);
 
 #endif

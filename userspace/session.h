@@ -5,13 +5,17 @@
 #ifndef REDFRAME_SESSION_H
 #define REDFRAME_SESSION_H
 
+#include <elfutils/libdwfl.h>
+
 #include "stacks.h"
 #include "drain.h"
 #include "effect.h"
 #include "governor.h"
 #include "images.h"
 #include "kallsyms.h"
+#include "kernel_stacks.h"
 #include "launch.h"
+#include "pe_modules.h"
 #include "perf_map.h"
 #include "preload.h"
 #include "process.h"
@@ -21,6 +25,7 @@
 
 struct capture;
 struct scout;
+struct unwinder;
 
 enum session_end { END_NOT_YET, END_DURATION, END_FRAMES, END_SIGNAL, END_GAME, END_ERROR };
 
@@ -42,7 +47,14 @@ struct session {
 	struct stacks stacks;
 	struct kallsyms kallsyms;
 	bool kallsyms_read;
-	int kallsyms_fd; /* opened while it may be; -errno: it cannot be */
+	int kallsyms_fd;     /* opened while it may be; -errno: it cannot be */
+	struct code_naming { /* in a process that names segments: what serves all of them */
+		Dwfl *dwfl;
+		struct unwinder *unwinder;
+		struct pe_modules pe;
+		struct kernel_stacks kernel;
+		int err;
+	} naming;
 	struct scout *scout;
 	u64 start, stop;   /* ns, BOOTTIME */
 	u64 mappings_next; /* when the game's mappings are looked at next, at the earliest */

@@ -22,7 +22,7 @@
 #include "startup.h"
 #include "strings.h"
 #include "symbolize.h"
-#include "pe_modules.h"
+#include "unwind.h"
 
 #define NAMES_SECONDS 120 /* for all; the time that a server of debug data takes is the user's own choice */
 #define NAMES_TRIES   8
@@ -133,19 +133,25 @@ static const struct kallsyms *kernel_names(struct session *s)
 	return &s->kallsyms;
 }
 
-static int name_kernel_stacks(struct session *s, struct recording_writer *w, struct kernel_stacks *k, u64 ts)
+static int read_kernel_stacks(struct session *s, struct kernel_stacks *k)
 {
-	const struct kallsyms *syms;
+	int err = kernel_stacks__read(k, s->capture);
+
+	if (!err && k->n && !s->o->no_symbols)
+		kernel_stacks__trim(k, kernel_names(s));
+	return err;
+}
+
+static int name_kernel_stacks(struct session *s, struct recording_writer *w, const struct kernel_stacks *k, u64 ts)
+{
 	u32 n = 0;
 	u64 *addrs;
 	int err;
 
 	if (!k->n || s->o->no_symbols)
 		return 0;
-	syms = kernel_names(s);
-	kernel_stacks__trim(k, syms);
 	addrs = kernel_stacks__addresses(k, &n);
-	err = kallsyms__write(syms, w, ts, addrs, n);
+	err = kallsyms__write(kernel_names(s), w, ts, addrs, n);
 	free(addrs);
 	return err;
 }
@@ -153,15 +159,19 @@ static int name_kernel_stacks(struct session *s, struct recording_writer *w, str
 static void write_chains(struct session *s, struct jit *jit, u64 ts)
 {
 	struct calls_result r = {};
+	struct unwinder *u = NULL;
 	struct kernel_stacks k;
-	int err = kernel_stacks__read(&k, s->capture);
+	int err = read_kernel_stacks(s, &k);
 
 	if (!err)
 		err = name_kernel_stacks(s, &s->out, &k, ts);
+	if (!err && s->stacks.fd >= 0)
+		err = unwinder__new(&u, jit->dwfl);
 	if (!err)
-		err = calls__write(&s->out, &s->stacks, &k, jit->dwfl, jit, ts, &r);
+		err = calls__write(&s->out, &s->stacks, &k, u, jit, ts, &r);
 	if (err && err != s->out.error)
 		session__note(s, 1, CLASS_META, "not all call chains could be found: %s", errstr(err));
+	unwinder__free(u);
 	if (s->drain.stacks)
 		tell_stacks(s, &r);
 	if (s->o->on[CLASS_SCHED] && s->o->kernel_stacks)
@@ -274,40 +284,59 @@ void session__name_code(struct session *s)
 			s, 1, CLASS_META, "addresses stay without names: %s", err == -EPROTO ? a.how : errstr(err));
 }
 
+/* Once in a process, which ends without giving it back: what libdwfl has read and unpacked of the images serves the
+ * next segment as well. */
+static int open_naming(struct session *s)
+{
+	struct code_naming *n = &s->naming;
+	int err = 0;
+
+	if (!n->dwfl) {
+		n->dwfl = modules__open(&s->images);
+		err = n->dwfl ? pe_modules__open(&n->pe, &s->images) : -ENOMEM;
+		if (!err)
+			err = perf_map__settle(&s->perf_map);
+		n->err = err ?: read_kernel_stacks(s, &n->kernel);
+	}
+	return n->err;
+}
+
+static int write_segment_chains(
+	struct session *s, struct recording_writer *w, struct stacks *stacks, struct jit *jit, u64 ts)
+{
+	struct code_naming *n = &s->naming;
+	struct calls_result calls;
+	int err = name_kernel_stacks(s, w, &n->kernel, ts);
+
+	if (!err && stacks->fd >= 0 && !n->unwinder)
+		err = unwinder__new(&n->unwinder, n->dwfl);
+	if (!err && (stacks->n || n->kernel.n))
+		err = calls__write(w, stacks, &n->kernel, n->unwinder, jit, ts, &calls);
+	return err;
+}
+
 /* In a process of its own already. */
 int session__name_segment(struct session *s, struct recording_writer *w, struct stacks *stacks)
 {
-	struct symbolize_result named;
-	struct calls_result calls;
-	struct pe_modules pe = {};
+	int err = open_naming(s);
+	struct code_naming *n = &s->naming;
 	u64 ts = clock_boot_ns();
-	Dwfl *dwfl = modules__open(&s->images);
-	struct kernel_stacks k = {};
-	struct jit jit = {.map = &s->perf_map, .dwfl = dwfl, .w = w, .ts = ts, .nameless = s->o->no_symbols};
+	struct jit jit = {.map = &s->perf_map, .dwfl = n->dwfl, .w = w, .ts = ts, .nameless = s->o->no_symbols};
+	struct symbolize_result named;
 	char why[256];
-	int err = dwfl ? pe_modules__open(&pe, &s->images) : -ENOMEM;
 
+	perf_map__unname(&s->perf_map);
 	if (!err)
-		err = perf_map__settle(&s->perf_map);
+		err = write_segment_chains(s, w, stacks, &jit, ts);
 	if (!err)
-		err = kernel_stacks__read(&k, s->capture);
+		err = modules__write(w, n->dwfl, ts);
 	if (!err)
-		err = name_kernel_stacks(s, w, &k, ts);
-	if (!err && (stacks->n || k.n))
-		err = calls__write(w, stacks, &k, dwfl, &jit, ts, &calls);
-	if (!err)
-		err = modules__write(w, dwfl, ts);
-	if (!err)
-		err = pe_modules__write(w, &pe, ts);
+		err = pe_modules__write(w, &n->pe, ts);
 	if (!err)
 		err = name_uprobes(&s->images, w, ts);
 	if (!err && !s->o->no_symbols)
-		err = symbolize__write(w, dwfl, &pe, &jit, ts, &named);
+		err = symbolize__write(w, n->dwfl, &n->pe, &jit, ts, &named);
 	if (!err && debug_server__gave_up(why, sizeof(why)))
 		err = meta__note(w, ts, 0, CLASS_META, why);
-	pe_modules__close(&pe);
-	kernel_stacks__free(&k);
-	if (dwfl)
-		dwfl_end(dwfl);
 	return err;
 }

@@ -9,7 +9,7 @@
 
 struct unwinder {
 	Dwfl *dwfl;
-	struct jit *jit;
+	const struct jit *jit;
 	const struct stack_copy *stack;
 	u64 *addrs;
 	int n;
@@ -83,7 +83,7 @@ static const Dwfl_Thread_Callbacks callbacks = {
 	.set_initial_registers = set_registers,
 };
 
-int unwinder__new(struct unwinder **out, Dwfl *dwfl, struct jit *jit)
+int unwinder__new(struct unwinder **out, Dwfl *dwfl)
 {
 	struct unwinder *u = calloc(1, sizeof(*u));
 
@@ -91,7 +91,6 @@ int unwinder__new(struct unwinder **out, Dwfl *dwfl, struct jit *jit)
 	if (!u)
 		return -ENOMEM;
 	u->dwfl = dwfl;
-	u->jit = jit;
 	if (dwfl_attach_state(dwfl, NULL, THREAD, &callbacks, u))
 		return 0;
 	free(u);
@@ -148,10 +147,12 @@ static bool at_begin_of_function(struct unwinder *u, u64 pc)
 	return at;
 }
 
-int unwinder__walk(struct unwinder *u, const struct stack_copy *stack, u64 *addrs, bool *truncated)
+int unwinder__walk(
+	struct unwinder *u, const struct jit *jit, const struct stack_copy *stack, u64 *addrs, bool *truncated)
 {
 	int ended;
 
+	u->jit = jit;
 	u->stack = stack;
 	u->addrs = addrs;
 	u->n = 0;

@@ -16,11 +16,12 @@
 struct unwinder;
 struct jit;
 
-/* dwfl and jit live as long as the unwinder. 0 or -errno: -ENOSYS where libdwfl cannot unwind this machine's code. */
-int unwinder__new(struct unwinder **out, Dwfl *dwfl, struct jit *jit);
+/* One for a dwfl, which lives as long. 0 or -errno: -ENOSYS where libdwfl cannot unwind this machine's code. */
+int unwinder__new(struct unwinder **out, Dwfl *dwfl);
 /* Addresses within the instructions that were executing, innermost first, at most UNWIND_CALLS_MAX: returns how many.
  * *truncated: the outermost one was called from somewhere that is not known. */
-int unwinder__walk(struct unwinder *u, const struct stack_copy *stack, u64 *addrs, bool *truncated);
+int unwinder__walk(
+	struct unwinder *u, const struct jit *jit, const struct stack_copy *stack, u64 *addrs, bool *truncated);
 void unwinder__free(struct unwinder *u);
 
 #endif

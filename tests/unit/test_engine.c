@@ -168,6 +168,132 @@ static void test_limits_keep_frames_that_are_not_slow(void **state)
 	clean(&t, &g);
 }
 
+/* ---- naming ---- */
+
+static int gate[2];
+
+/* not before the test closes the gate's other end */
+static int name_at_last(void *arg, struct recording_writer *w, struct stacks *stacks)
+{
+	char c;
+
+	close(gate[1]);
+	gate[1] = -1; /* the next segment's comes here as well */
+	return (int)read(gate[0], &c, 1);
+}
+
+/* As live: the stream does not wait. What it would take to name all of them is not there. */
+static void test_hitches_that_there_is_no_time_to_explain_are_counted_and_the_worst_are_explained(void **state)
+{
+	u32 unexplained = 0, n = 4 * NAMER_WAITING;
+	struct told t;
+	struct engine_options o = options(&t);
+	struct game g;
+
+	o.patient = false;
+	o.name = name_at_last;
+	assert_int_equal(pipe2(gate, O_CLOEXEC), 0);
+	g = begin(&o);
+	frames(&g, 100);
+	for (u32 i = 0; i < n; i++) {
+		hitch(&g, i == 150 ? 90 : 40);
+		frames(&g, 20);
+		engine__tend(g.e);
+	}
+	close(gate[1]);
+	gate[1] = -1; /* its number may be another file's by now */
+	end(&g);
+	close(gate[0]);
+	assert_int_equal(engine__stats(g.e)->kept, n);
+	assert_int_equal(t.n_hitches, n);
+	assert_true(engine__stats(g.e)->not_named > 0);
+	assert_non_null(strstr(t.note, "more than its share"));
+	for (u32 i = 0; i < ARRAY_SIZE(t.hitches); i++)
+		unexplained += t.hitches[i].cause == CAUSE_NONE && !!strstr(t.hitches[i].sentence, "not explained");
+	assert_true(unexplained > 0);
+	for (u32 i = 0; i < ARRAY_SIZE(t.hitches); i++)
+		assert_true(t.hitches[i].cause == CAUSE_FILE_READ ||
+			    t.hitches[i].end - t.hitches[i].start < PACE + 90 * MS);
+	clean(&t, &g);
+}
+
+static void finding(void *arg, const struct finding *f)
+{
+}
+
+static void done(void *arg, u32 segment, u64 bytes, int err)
+{
+	*(int *)arg = err;
+}
+
+static void test_naming_waits_until_its_share_of_a_cpu_is_earned(void **state)
+{
+	struct explain_options explain = {};
+	struct segment s = {};
+	struct told t;
+	int err = 1;
+	struct namer n = {.explain = &explain, .found = finding, .done = done, .arg = &err};
+
+	options(&t);
+	assert_int_equal(segment__open(&s, t.dir, 1, START), 0);
+	namer__tend(&n, START, false);
+	assert_int_equal(n.credit_ns, NAMER_SAVED_NS);
+	n.credit_ns = -(s64)NSEC_PER_SEC; /* the last child took more than there was */
+	namer__take(&n, &s);
+	namer__tend(&n, START + NAMER_SHARE * NSEC_PER_SEC, false);
+	assert_int_equal(n.child, 0);
+	namer__tend(&n, START + (NAMER_SHARE + 1) * NSEC_PER_SEC, false);
+	assert_true(n.child > 0);
+	namer__finish(&n);
+	assert_int_equal(err, 0);
+	assert_true(n.credit_ns < (s64)NSEC_PER_SEC / NAMER_SHARE && n.cpu_ns > 0);
+	namer__free(&n);
+	files_in(t.dir, true);
+	rmdir(t.dir);
+}
+
+static char pids[64];
+
+static int note_pid(void *arg, struct recording_writer *w, struct stacks *stacks)
+{
+	FILE *f = fopen(pids, "ae");
+
+	if (f)
+		fprintf(f, "%d\n", getpid());
+	return f ? fclose(f) : -errno;
+}
+
+static void test_segments_share_a_child_that_names_them(void **state)
+{
+	u32 segments = 0, children = 0;
+	struct told t;
+	struct engine_options o = options(&t);
+	struct game g;
+	int pid, last = 0;
+	FILE *f;
+
+	snprintf(pids, sizeof(pids), "%s/pids", t.dir);
+	o.name = note_pid;
+	g = begin(&o);
+	frames(&g, 100);
+	for (u32 i = 0; i < 2 * NAMER_TOGETHER; i++) {
+		hitch(&g, 40);
+		frames(&g, 20);
+	}
+	end(&g);
+	assert_int_equal(t.n_hitches, 2 * NAMER_TOGETHER);
+	f = fopen(pids, "re");
+	assert_non_null(f);
+	for (; fscanf(f, "%d", &pid) == 1; last = pid) {
+		segments++;
+		children += pid != last;
+	}
+	fclose(f);
+	assert_int_equal(segments, 2 * NAMER_TOGETHER);
+	assert_int_equal(children, 2);
+	clean(&t, &g);
+}
+
 /* ---- room ---- */
 
 static void test_the_first_and_the_worst_of_a_kind_stay_when_room_is_short(void **state)
@@ -427,6 +553,9 @@ int main(void)
 		cmocka_unit_test(test_a_hitch_in_another_ones_shadow_is_kept_with_it),
 		cmocka_unit_test(test_a_segment_that_is_full_is_followed_by_another),
 		cmocka_unit_test(test_limits_keep_frames_that_are_not_slow),
+		cmocka_unit_test(test_hitches_that_there_is_no_time_to_explain_are_counted_and_the_worst_are_explained),
+		cmocka_unit_test(test_naming_waits_until_its_share_of_a_cpu_is_earned),
+		cmocka_unit_test(test_segments_share_a_child_that_names_them),
 		cmocka_unit_test(test_the_first_and_the_worst_of_a_kind_stay_when_room_is_short),
 		cmocka_unit_test(test_where_nothing_can_be_written_every_frame_still_counts),
 		cmocka_unit_test(test_a_disk_that_is_full_for_a_while_costs_what_is_kept_meanwhile_and_no_more),

@@ -78,6 +78,43 @@ static void test_each_visit_to_a_scene_warms_up_and_the_rest_is_summed(void **st
 	store__close(s);
 }
 
+static void test_a_hitch_that_is_told_late_counts_where_its_frame_was(void **state)
+{
+	const struct ledger_options o = {.start_ns = 500 * NSEC_PER_SEC, .hitches_told = true};
+	struct ledger_hitch h = {.fingerprint = 7, .cause = CAUSE_CODE, .text = "running code", .sentence = "slow"};
+	struct store *s = open_store();
+	struct run_facts f;
+	u64 at = o.start_ns, town, forest;
+	struct ledger *l = ledger__new(s, RUN, &(struct store_run){.kind = "soak", .game = "g"}, &o);
+
+	play(l, "town", &at, 8);
+	town = at - 4 * NSEC_PER_SEC;
+	play(l, "forest", &at, 8);
+	forest = at - 4 * NSEC_PER_SEC;
+	for (int i = 0; i < 3; i++) {
+		h.start = i == 1 ? forest : town;
+		h.end = h.start + (i == 2 ? 200 : 100) * MS;
+		assert_int_equal(ledger__hitch(l, &h), 0);
+	}
+	play(l, "beach", &at, 45);
+	h.fingerprint = 8;
+	h.start = town; /* long ago: that block is in the store */
+	h.end = h.start + 90 * MS;
+	assert_int_equal(ledger__hitch(l, &h), 0);
+	assert_int_equal(ledger__end(l, at, EXIT_OK, NULL), 0);
+	ledger__free(l);
+	assert_int_equal(run_facts__load(s, RUN, &f), 0);
+	assert_int_equal(f.n_hitches, 2);
+	for (int i = 0; i < f.n_hitches; i++) {
+		bool late = !strcmp(f.hitches[i].key, "0000000000000008");
+
+		assert_string_equal(f.hitches[i].scene, late ? "beach" : "town");
+		assert_int_equal(f.hitches[i].hitches, late ? 1 : 3);
+	}
+	run_facts__free(&f);
+	store__close(s);
+}
+
 static int take_number(const char *const *cells, int n, void *arg)
 {
 	*(u64 *)arg = strtoull(cells[0], NULL, 10);
@@ -155,6 +192,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each_visit_to_a_scene_warms_up_and_the_rest_is_summed),
+		cmocka_unit_test(test_a_hitch_that_is_told_late_counts_where_its_frame_was),
 		cmocka_unit_test(test_closed_blocks_are_in_the_store_before_the_end),
 		cmocka_unit_test(test_a_recording_is_the_same_run_however_often_it_is_imported),
 		cmocka_unit_test(test_a_recording_without_frames_is_a_run_that_was_not_measured),

@@ -11,7 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "jit.h"
 #include "perf_map.h"
+#include "recording.h"
 
 /* as if the file had grown by text and was then read at `now` */
 static void grow(struct perf_map *p, const char *text, u64 now)
@@ -45,6 +47,35 @@ static void test_names_are_of_whole_ranges(void **state)
 	is(&p, 0x1ff0, 50, "b over two pages");
 	is(&p, 0x200f, 50, "b over two pages");
 	is(&p, 0x2010, 50, NULL);
+	perf_map__close(&p);
+}
+
+static int count_symbols(void *arg, const struct ev_hdr *rec)
+{
+	*(u32 *)arg += rec->kind == EV_JIT_SYMBOL;
+	return 0;
+}
+
+static void test_each_recording_has_the_symbols_that_it_needs_once(void **state)
+{
+	struct perf_map p = PERF_MAP_NONE;
+	Dwfl_Callbacks none = {};
+	Dwfl *dwfl = dwfl_begin(&none);
+
+	grow(&p, "1000 10 a\n", 100);
+	assert_int_equal(perf_map__settle(&p), 0);
+	for (int i = 0; i < 2; i++) {
+		struct recording_writer w;
+		struct jit j = {.map = &p, .dwfl = dwfl, .w = &w};
+		u32 symbols = 0;
+
+		recording__to(&w, count_symbols, &symbols);
+		perf_map__unname(&p);
+		assert_int_equal(jit__id(&j, 0x1000, 50), 1);
+		assert_int_equal(jit__id(&j, 0x1008, 50), 1);
+		assert_int_equal(symbols, 1);
+	}
+	dwfl_end(dwfl);
 	perf_map__close(&p);
 }
 
@@ -226,6 +257,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names_are_of_whole_ranges),
+		cmocka_unit_test(test_each_recording_has_the_symbols_that_it_needs_once),
 		cmocka_unit_test(test_the_same_place_has_other_code_later_and_in_between_it_is_not_known),
 		cmocka_unit_test(test_code_that_replaces_none_was_there_since_it_could_have_been),
 		cmocka_unit_test(test_lines_that_make_no_sense_are_counted_and_left_out),
