@@ -245,19 +245,10 @@ void compare__markdown(struct str *s, const struct comparison *c)
 
 /* ---- JSON ---- */
 
-static void add_text(struct str *s, const char *key, const char *text)
-{
-	str__fmt(s, "\"%s\": ", key);
-	if (text)
-		json__string(s, text, strlen(text));
-	else
-		str__add(s, "null");
-}
-
 static void json_side(struct str *s, const char *key, const char *name, const struct run_set *set)
 {
 	str__fmt(s, "\"%s\": {", key);
-	add_text(s, "name", name);
+	json__member(s, "name", name);
 	str__add(s, ", \"runs\": [");
 	for (int i = 0; i < set->n; i++)
 		str__fmt(s, "%s\"%s\"", i ? ", " : "", set->ids[i]);
@@ -280,14 +271,14 @@ static void json_metric(struct str *s, int id, const struct metric *m)
 static void json_change(struct str *s, const struct fingerprint_change *f)
 {
 	str__fmt(s, "{\"fingerprint\": \"%s\", \"change\": \"%s\", ", f->key, f->change ? change_word(f) : "none");
-	add_text(s, "cause", f->cause);
+	json__member(s, "cause", f->cause);
 	str__add(s, ", ");
-	add_text(s, "text", f->text);
+	json__member(s, "text", f->text);
 	str__fmt(s, ", \"base_per_min\": %.6f, \"new_per_min\": %.6f, \"worst_ms\": %.6f", f->base_rate, f->new_rate,
 		(double)f->worst_ns / 1e6);
 	if (f->first[0]) {
 		str__add(s, ", ");
-		add_text(s, "first_seen", f->first);
+		json__member(s, "first_seen", f->first);
 	}
 	str__add(s, "}");
 }
@@ -297,12 +288,12 @@ static void json_scene(struct str *s, const struct scene_comparison *sc)
 	int n = 0;
 
 	str__add(s, "{");
-	add_text(s, "scene", sc->name);
+	json__member(s, "scene", sc->name);
 	str__fmt(s, ", \"base_frames\": %llu, \"new_frames\": %llu, ", (unsigned long long)sc->base_frames,
 		(unsigned long long)sc->new_frames);
-	add_text(s, "not_measured", sc->why_not);
+	json__member(s, "not_measured", sc->why_not);
 	str__add(s, ", ");
-	add_text(s, "answer", sc->answer);
+	json__member(s, "answer", sc->answer);
 	str__add(s, ",\n   \"metrics\": [");
 	for (int id = 0; id < METRIC_COUNT && !sc->why_not; id++) {
 		if (!sc->stats.metrics[id].measured)

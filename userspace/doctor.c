@@ -173,12 +173,12 @@ static void print_json(const struct findings *f, bool can_record)
 	for (int i = 0; i < f->n; i++) {
 		const struct finding *one = &f->v[i];
 
-		str__fmt(&s, "%s\n  {\"name\": ", i ? "," : "");
-		json__string(&s, one->name, strlen(one->name));
-		str__fmt(&s, ", \"status\": \"%s\", \"detail\": ", words[one->status]);
-		json__string(&s, one->detail, strlen(one->detail));
-		str__add(&s, ", \"fix\": ");
-		json__string(&s, one->fix, strlen(one->fix));
+		str__add(&s, i ? ",\n  {" : "\n  {");
+		json__member(&s, "name", one->name);
+		str__fmt(&s, ", \"status\": \"%s\", ", words[one->status]);
+		json__member(&s, "detail", one->detail);
+		str__add(&s, ", ");
+		json__member(&s, "fix", one->fix);
 		str__add(&s, "}");
 	}
 	str__add(&s, "\n]}\n");

@@ -32,15 +32,6 @@ static void add_u64(struct str *s, const char *key, u64 v)
 	str__fmt(s, "\"%s\": %llu", key, (unsigned long long)v);
 }
 
-static void add_text(struct str *s, const char *key, const char *text)
-{
-	str__fmt(s, "\"%s\": ", key);
-	if (text)
-		json__string(s, text, strlen(text));
-	else
-		str__add(s, "null");
-}
-
 /* ", " and a member, where there is something to say */
 static void maybe_u64(struct str *s, const char *key, u64 v)
 {
@@ -55,7 +46,7 @@ static void maybe_text(struct str *s, const char *key, const char *text)
 	if (!text)
 		return;
 	str__add(s, ", ");
-	add_text(s, key, text);
+	json__member(s, key, text);
 }
 
 static void maybe_ms(struct str *s, const char *key, u64 ns)
@@ -74,10 +65,10 @@ static void add_thread(struct str *s, const char *key, const struct model *m, u3
 	const struct process *p = t && !t->game && t->tgid ? model__find_process(m, t->tgid) : NULL;
 
 	str__fmt(s, "\"%s\": {\"tid\": %u, ", key, tid);
-	add_text(s, "name", t ? t->name : "");
+	json__member(s, "name", t ? t->name : "");
 	if (p) {
 		str__fmt(s, ", \"process\": {\"pid\": %u, ", p->tgid);
-		add_text(s, "name", p->name);
+		json__member(s, "name", p->name);
 		str__add(s, "}");
 	}
 	str__add(s, "}");
@@ -105,7 +96,7 @@ static void add_places(struct str *s, const char *key, const struct place *at, u
 	str__fmt(s, ", \"%s\": [", key);
 	for (u32 i = 0; i < n; i++, at++) {
 		str__add(s, i ? ", {" : "{");
-		add_text(s, "func", at->func);
+		json__member(s, "func", at->func);
 		maybe_text(s, "file", at->file ? path__base(at->file) : NULL);
 		maybe_u64(s, "line", at->line);
 		maybe_text(s, "path", at->file);
@@ -282,7 +273,7 @@ void json__frame(struct str *s, const struct verdict *v, const struct model *m)
 	add_heap(s, v);
 	if (v->alloc_most_where) {
 		str__add(s, ", \"allocated_most\": {");
-		add_text(s, "where", v->alloc_most_where);
+		json__member(s, "where", v->alloc_most_where);
 		maybe_u64(s, "estimated_bytes", v->alloc_most_bytes);
 		maybe_u64(s, "samples", v->alloc_most_samples);
 		maybe_u64(s, "of_samples", v->alloc_samples);
@@ -290,7 +281,7 @@ void json__frame(struct str *s, const struct verdict *v, const struct model *m)
 	}
 	maybe_u64(s, "waits_not_followed", v->not_followed);
 	str__add(s, ", ");
-	add_text(s, "verdict", v->sentence);
+	json__member(s, "verdict", v->sentence);
 	str__add(s, ", \"causes\": [");
 	add_parts(s, v->parts, v->n_parts, m);
 	str__add(s, "]}");
@@ -303,13 +294,13 @@ static void add_game(struct str *s, const struct model *m)
 	const char *key, *value, *comma = "";
 
 	str__add(s, "\"game\": {");
-	add_text(s, "name", model__info(m, "game.name"));
+	json__member(s, "name", model__info(m, "game.name"));
 	str__fmt(s, ", \"pid\": %u, ", model__game(m));
-	add_text(s, "exe", model__info(m, "game.exe"));
+	json__member(s, "exe", model__info(m, "game.exe"));
 	str__add(s, "}, ");
-	add_text(s, "frame_source", model__info(m, "frame.source"));
+	json__member(s, "frame_source", model__info(m, "frame.source"));
 	str__add(s, ", ");
-	add_text(s, "kernel", model__info(m, "kernel.release"));
+	json__member(s, "kernel", model__info(m, "kernel.release"));
 	str__add(s, ", \"meta\": {");
 	for (int i = 0; i < model__info_count(m); i++) {
 		model__info_at(m, i, &key, &value);
@@ -351,7 +342,7 @@ static void add_frames(struct str *s, const struct report *r)
 		(unsigned long long)r->slow, (unsigned long long)r->unsure);
 	add_ms(s, "budget_ms", r->budget_ns);
 	str__add(s, ", ");
-	add_text(s, "budget_from", r->budget_from);
+	json__member(s, "budget_from", r->budget_from);
 	str__fmt(s, ", \"mean_ms\": %.6f", r->mean_ns / 1e6);
 	for (size_t i = 0; i < ARRAY_SIZE(ranks); i++) {
 		str__add(s, ", ");
@@ -381,7 +372,7 @@ void json__head(struct str *s, const struct report *r, const struct model *m, co
 static void add_pattern(struct str *s, const struct pattern *p)
 {
 	str__add(s, "{");
-	add_text(s, "text", p->text);
+	json__member(s, "text", p->text);
 	str__fmt(s, ", \"cause\": \"%s\", \"count\": %llu, ", cause_names[p->cause], (unsigned long long)p->count);
 	add_ms(s, "excess_ms", max(p->excess_ns, (s64)0));
 	str__add(s, ", ");
@@ -405,7 +396,7 @@ static void add_alloc_sites(struct str *s, const struct report *r)
 		const struct alloc_site *a = &r->alloc_sites[i];
 
 		str__add(s, i ? ",\n  {" : "\n  {");
-		add_text(s, "where", a->where);
+		json__member(s, "where", a->where);
 		str__fmt(s, ", \"bytes\": %llu, \"samples\": %llu, \"large\": %llu}", (unsigned long long)a->bytes,
 			(unsigned long long)a->samples, (unsigned long long)a->large);
 	}

@@ -257,17 +257,14 @@ static void print_text(struct str *s, const struct history_verb *o, const struct
 
 static void print_json(struct str *s, const struct history_verb *o, const struct points *p, int first)
 {
-	str__fmt(s, "{\"schema\": 1, \"metric\": \"%s\", \"scene\": ", words[p->metric]);
-	if (o->scene)
-		json__string(s, o->scene, strlen(o->scene));
-	else
-		str__add(s, "null");
+	str__fmt(s, "{\"schema\": 1, \"metric\": \"%s\", ", words[p->metric]);
+	json__member(s, "scene", o->scene);
 	str__add(s, ", \"first_bad\": ");
 	str__fmt(s, first < 0 ? "null" : "\"%s\"", first < 0 ? "" : p->p[first].id);
 	str__add(s, ",\n \"runs\": [");
 	for (int i = 0; i < p->n; i++) {
-		str__fmt(s, "%s{\"run\": \"%s\", \"name\": ", i ? ",\n  " : "\n  ", p->p[i].id);
-		json__string(s, p->p[i].build, strlen(p->p[i].build));
+		str__fmt(s, "%s{\"run\": \"%s\", ", i ? ",\n  " : "\n  ", p->p[i].id);
+		json__member(s, "name", p->p[i].build);
 		if (p->p[i].value < 0)
 			str__add(s, ", \"value\": null}");
 		else

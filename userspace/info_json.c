@@ -4,15 +4,6 @@
 #include "events_desc.h"
 #include "info_facts.h"
 
-static void add_text(struct str *s, const char *key, const char *value)
-{
-	str__fmt(s, "\"%s\": ", key);
-	if (value)
-		json__string(s, value, strlen(value));
-	else
-		str__add(s, "null");
-}
-
 /* the INFO keys that begin with `prefix`, without it, as members */
 static void add_infos(struct str *s, const struct model *m, const char *prefix)
 {
@@ -44,22 +35,22 @@ static void add_cmdline(struct str *s, const struct model *m)
 	else if (p && p->cmdline)
 		for (i = 0; i < p->cmdline_len; i++)
 			str__add_n(&words, p->cmdline[i] ? &p->cmdline[i] : " ", 1);
-	add_text(s, "cmdline", words.s);
+	json__member(s, "cmdline", words.s);
 	str__free(&words);
 }
 
 static void add_game(struct str *s, const struct model *m)
 {
 	str__fmt(s, "\"game\": {\"pid\": %u, ", model__game(m));
-	add_text(s, "name", model__info(m, "game.name"));
+	json__member(s, "name", model__info(m, "game.name"));
 	str__add(s, ", ");
-	add_text(s, "exe", model__info(m, "game.exe"));
+	json__member(s, "exe", model__info(m, "game.exe"));
 	str__add(s, ", ");
 	add_cmdline(s, m);
 	str__add(s, "}, ");
-	add_text(s, "frame_source", model__info(m, "frame.source"));
+	json__member(s, "frame_source", model__info(m, "frame.source"));
 	str__add(s, ", ");
-	add_text(s, "kernel", model__info(m, "kernel.release"));
+	json__member(s, "kernel", model__info(m, "kernel.release"));
 	str__add(s, ", \"meta\": {");
 	add_infos(s, m, "meta.");
 	str__add(s, "}");
@@ -116,7 +107,7 @@ static void add_effect(struct str *s, const struct look *l, const struct model *
 	str__add(s, "}, \"programs\": {");
 	add_infos(s, m, "cost.program.");
 	str__add(s, "}, ");
-	add_text(s, "measured", model__info(m, "cost.measured"));
+	json__member(s, "measured", model__info(m, "cost.measured"));
 }
 
 static void add_cost(struct str *s, const struct look *l, const struct model *m)
@@ -148,7 +139,7 @@ static void add_notes(struct str *s, const struct model *m)
 		str__fmt(s, "%s{\"ts\": %llu, \"severity\": \"%s\", \"class\": \"%s\", ", i ? ", " : "",
 			(unsigned long long)ts, facts__severity(severity),
 			class < CLASS_COUNT ? class_names[class] : "meta");
-		add_text(s, "text", text);
+		json__member(s, "text", text);
 		str__add(s, "}");
 	}
 	str__add(s, "]");

@@ -18,12 +18,6 @@ static double per_minute(u64 n, u64 ns)
 
 /* ---- JSON ---- */
 
-static void json_text(struct str *s, const char *key, const char *text)
-{
-	str__fmt(s, "\"%s\": ", key);
-	json__string(s, text, strlen(text));
-}
-
 static void json_pairs(struct str *s, const char *key, const struct run_pair *p, int n, bool numbers)
 {
 	str__fmt(s, ",\n \"%s\": {", key);
@@ -42,7 +36,7 @@ static void json_pairs(struct str *s, const char *key, const struct run_pair *p,
 static void json_scene(struct str *s, const struct run_scene *sc)
 {
 	str__add(s, "{");
-	json_text(s, "scene", sc->name);
+	json__member(s, "scene", sc->name);
 	str__fmt(s,
 		", \"measured\": %s, \"frames\": %llu, \"warm_up_frames\": %llu, \"slow\": %llu, \"unsure\": %llu, "
 		"\"lost_events\": "
@@ -61,32 +55,32 @@ static void json_scene(struct str *s, const struct run_scene *sc)
 static void json_hitch(struct str *s, const struct run_hitch *h)
 {
 	str__add(s, "{");
-	json_text(s, "fingerprint", h->key);
+	json__member(s, "fingerprint", h->key);
 	str__add(s, ", ");
-	json_text(s, "cause", h->cause);
+	json__member(s, "cause", h->cause);
 	str__add(s, ", ");
-	json_text(s, "text", h->text);
+	json__member(s, "text", h->text);
 	str__add(s, ", ");
-	json_text(s, "scene", h->scene);
+	json__member(s, "scene", h->scene);
 	str__fmt(s,
 		", \"count\": %llu, \"excess_ms\": %.6f, \"worst_ms\": %.6f, \"worst_frame\": %llu, \"worst_at_s\": "
 		"%.3f, ",
 		(unsigned long long)h->hitches, ms(h->excess_ns), ms(h->worst_ns), (unsigned long long)h->worst_frame,
 		(double)h->worst_ms / 1e3);
-	json_text(s, "verdict", h->sentence);
+	json__member(s, "verdict", h->sentence);
 	str__add(s, ", ");
-	json_text(s, "recording", h->trace);
+	json__member(s, "recording", h->trace);
 	str__add(s, "}");
 }
 
 static void make_json(struct str *s, const struct run_facts *f)
 {
 	str__fmt(s, "{\"schema\": 1, \"run\": \"%s\", ", f->id);
-	json_text(s, "result", run_facts__result(f));
+	json__member(s, "result", run_facts__result(f));
 	str__add(s, ", ");
-	json_text(s, "reason", f->reason);
+	json__member(s, "reason", f->reason);
 	str__add(s, ", ");
-	json_text(s, "game", f->game);
+	json__member(s, "game", f->game);
 	str__fmt(
 		s, ", \"started_ms\": %lld, \"frames\": %llu", (long long)f->started_ms, (unsigned long long)f->frames);
 	json_pairs(s, "meta", f->meta, f->n_meta, false);
@@ -101,7 +95,7 @@ static void make_json(struct str *s, const struct run_facts *f)
 		const struct run_cause *c = &f->causes[i];
 
 		str__add(s, i ? ",\n  {" : "\n  {");
-		json_text(s, "scene", c->scene);
+		json__member(s, "scene", c->scene);
 		str__fmt(s, ", \"cause\": \"%s\", \"ms\": %.6f, \"excess_ms\": %.6f, \"hitches\": %llu}", c->cause,
 			ms(c->total_ns), ms(c->excess_ns), (unsigned long long)c->hitches);
 	}

@@ -331,6 +331,15 @@ int parse__bytes(const char *text, u64 *out)
 	return 0;
 }
 
+void json__member(struct str *s, const char *key, const char *text)
+{
+	str__fmt(s, "\"%s\": ", key);
+	if (text)
+		json__string(s, text, strlen(text));
+	else
+		str__add(s, "null");
+}
+
 void str__xml(struct str *s, const char *text)
 {
 	for (; *text; text++) {

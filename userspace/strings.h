@@ -35,6 +35,8 @@ size_t utf8__sanitize(char *dst, size_t size, const char *src, size_t n);
 size_t term__escape(char *dst, size_t size, const char *src, size_t n);
 /* Appends "…" with quotes: valid JSON and valid UTF-8 whatever src holds. */
 void json__string(struct str *s, const char *src, size_t n);
+/* The same as the value of a member: "key": "…"; null where text is NULL. */
+void json__member(struct str *s, const char *key, const char *text);
 /* Text of an element, or of a quoted attribute, in XML and HTML. XML 1.0 has no way to write control characters: they
  * become spaces. */
 void str__xml(struct str *s, const char *text);

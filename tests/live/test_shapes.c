@@ -11,20 +11,6 @@
 
 #define FRAMES 300
 
-static unsigned short semaphore(const struct live *l)
-{
-	unsigned short count = 9;
-	char path[64];
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/mem", l->target);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	assert_true(fd >= 0);
-	assert_int_equal(pread(fd, &count, 2, (off_t)live__num(l, "semaphore", 0, 0)), 2);
-	close(fd);
-	return count;
-}
-
 static void expect_texts(const struct live *l)
 {
 	const struct live_event *e;
@@ -59,13 +45,14 @@ static void marks(const char *program)
 
 	start(&l, program);
 	l.truth = live__read(&l, "truth");
-	assert_int_equal(semaphore(&l), 0);
+	assert_int_equal(live__semaphore(&l), 0);
 	live__record(&l, "--alloc", "off", NULL);
-	assert_in_range(semaphore(&l), 1, 2); /* the kernel counts each mapping of the page, also those without code */
+	assert_in_range(
+		live__semaphore(&l), 1, 2); /* the kernel counts each mapping of the page, also those without code */
 	live__go(&l);
 	kill(l.redframe, SIGTERM);
 	live__end_redframe(&l);
-	assert_int_equal(semaphore(&l), 0);
+	assert_int_equal(live__semaphore(&l), 0);
 	live__end_target(&l);
 	assert_int_equal(l.target_status | l.status, 0);
 	live__load(&l);

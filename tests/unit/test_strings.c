@@ -58,6 +58,10 @@ static void test_json_string_is_valid_whatever_comes(void **state)
 
 	json__string(&s, in, sizeof(in) - 1);
 	assert_string_equal(s.s, "\"a\\\"b\\\\c\\n\\u0001\xef\xbf\xbd\\u0000ö\"");
+	str__clear(&s);
+	json__member(&s, "name", "\"\n");
+	json__member(&s, "none", NULL);
+	assert_string_equal(s.s, "\"name\": \"\\\"\\n\"\"none\": null");
 	str__free(&s);
 }
 
