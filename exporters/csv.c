@@ -3,46 +3,25 @@
  * One row a frame, for spreadsheets: when it was, how long it took, and its time by cause. Texts that came from the
  * game are valid UTF-8 on one line, and no spreadsheet takes one for a formula.
  */
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "explain.h"
-#include "exporter.h"
+#include "lines.h"
 #include "names.h"
-#include "output.h"
-#include "strings.h"
-
-struct csv {
-	struct exporter base;
-	struct output out;
-	struct str line;
-};
-
-static int write_line(struct csv *c)
-{
-	str__add(&c->line, "\n");
-	return c->line.oom ? -ENOMEM : output__write(&c->out, c->line.s, c->line.len);
-}
 
 static struct exporter *csv_open(int fd)
 {
-	struct csv *c = calloc(1, sizeof(*c));
+	struct exporter *e = lines__open(&exporter_csv, fd);
+	struct lines *c = (struct lines *)e;
 
-	if (!c)
+	if (!e)
 		return NULL;
-	c->base = (struct exporter){.ops = &exporter_csv, .fd = fd};
-	c->out.fd = fd;
 	str__add(&c->line, "stream,frame,start_s,start_ns,duration_ms,typical_ms,budget_ms,slow,lost_events,tid");
 	for (int i = 0; i < CAUSE_COUNT; i++)
 		str__fmt(&c->line, ",%s_ms", cause_names[i]);
 	str__add(&c->line, ",thread,scene,verdict");
-	if (write_line(c)) {
-		str__free(&c->line);
-		free(c);
-		return NULL;
-	}
-	return &c->base;
+	lines__write(c); /* into its buffer: an error of that comes with the next one */
+	return e;
 }
 
 static int csv_event(struct exporter *e, const struct model *m, const struct ev_hdr *rec)
@@ -83,11 +62,10 @@ static void add_known_ms(struct str *s, u64 ns)
 
 static int csv_frame(struct exporter *e, const struct model *m, const struct verdict *v)
 {
-	struct csv *c = (struct csv *)e;
+	struct lines *c = (struct lines *)e;
 	const struct frame *f = &v->frame;
 	char name[160];
 
-	str__clear(&c->line);
 	str__fmt(&c->line, "%u,%llu,%.6f,%llu", f->stream->id, (unsigned long long)f->number,
 		(double)(s64)(f->start - e->zero) / 1e9, (unsigned long long)f->start);
 	add_ms(&c->line, f->end - f->start);
@@ -100,18 +78,7 @@ static int csv_frame(struct exporter *e, const struct model *m, const struct ver
 	add_text(&c->line, name);
 	add_text(&c->line, f->scene);
 	add_text(&c->line, v->sentence);
-	return write_line(c);
-}
-
-static int csv_end(struct exporter *e, const struct model *m, const struct report *r)
-{
-	return output__flush(&((struct csv *)e)->out);
-}
-
-static void csv_close(struct exporter *e)
-{
-	str__free(&((struct csv *)e)->line);
-	free(e);
+	return lines__write(c);
 }
 
 const struct exporter_ops exporter_csv = {.name = "csv",
@@ -120,5 +87,5 @@ const struct exporter_ops exporter_csv = {.name = "csv",
 	.open = csv_open,
 	.event = csv_event,
 	.frame = csv_frame,
-	.end = csv_end,
-	.close = csv_close};
+	.end = lines__end,
+	.close = lines__close};

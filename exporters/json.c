@@ -4,32 +4,16 @@
  * addresses, flags and named values as strings; {"kind": "verdict", …} for an explained frame. Every line is valid JSON
  * and valid UTF-8, whatever the game put in.
  */
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "events_desc.h"
 #include "explain.h"
-#include "exporter.h"
+#include "lines.h"
 #include "model.h"
-#include "output.h"
-#include "strings.h"
-
-struct json {
-	struct exporter base;
-	struct output out;
-	struct str line;
-};
 
 static struct exporter *json_open(int fd)
 {
-	struct json *j = calloc(1, sizeof(*j));
-
-	if (!j)
-		return NULL;
-	j->base = (struct exporter){.ops = &exporter_json, .fd = fd};
-	j->out.fd = fd;
-	return &j->base;
+	return lines__open(&exporter_json, fd);
 }
 
 static bool is_number(enum ev_unit unit)
@@ -120,22 +104,15 @@ static void add_header(struct str *s, const struct ev_hdr *rec, const char *kind
 	str__add_n(s, "\"", 1);
 }
 
-static int write_line(struct json *j)
-{
-	str__add(&j->line, "}\n");
-	return j->line.oom ? -ENOMEM : output__write(&j->out, j->line.s, j->line.len);
-}
-
 static int json_event(struct exporter *e, const struct model *m, const struct ev_hdr *rec)
 {
 	const struct ev_desc *d = ev__desc(rec->kind);
-	struct json *j = (struct json *)e;
+	struct lines *j = (struct lines *)e;
 	char what[1024];
 	int i;
 
 	if (!d)
 		return 0;
-	str__clear(&j->line);
 	add_header(&j->line, rec, d->name);
 	for (i = 0; i < d->n_fields; i++)
 		add_field(&j->line, rec, &d->fields[i]);
@@ -146,15 +123,15 @@ static int json_event(struct exporter *e, const struct model *m, const struct ev
 		str__add(&j->line, ", \"what\": ");
 		json__string(&j->line, what, strlen(what));
 	}
-	return write_line(j);
+	str__add_n(&j->line, "}", 1);
+	return lines__write(j);
 }
 
 static int json_frame(struct exporter *e, const struct model *m, const struct verdict *v)
 {
-	struct json *j = (struct json *)e;
+	struct lines *j = (struct lines *)e;
 	const struct frame *f = &v->frame;
 
-	str__clear(&j->line);
 	str__fmt(&j->line,
 		"{\"ts\": %llu, \"tid\": %u, \"kind\": \"verdict\", \"frame\": %llu, \"stream\": %u, \"dur\": %llu, "
 		"\"slow\": %s, \"lost\": %llu",
@@ -168,18 +145,8 @@ static int json_frame(struct exporter *e, const struct model *m, const struct ve
 		str__add(&j->line, ", \"verdict\": ");
 		json__string(&j->line, v->sentence, strlen(v->sentence));
 	}
-	return write_line(j);
-}
-
-static int json_end(struct exporter *e, const struct model *m, const struct report *r)
-{
-	return output__flush(&((struct json *)e)->out);
-}
-
-static void json_close(struct exporter *e)
-{
-	str__free(&((struct json *)e)->line);
-	free(e);
+	str__add_n(&j->line, "}", 1);
+	return lines__write(j);
 }
 
 const struct exporter_ops exporter_json = {.name = "json",
@@ -187,5 +154,5 @@ const struct exporter_ops exporter_json = {.name = "json",
 	.open = json_open,
 	.event = json_event,
 	.frame = json_frame,
-	.end = json_end,
-	.close = json_close};
+	.end = lines__end,
+	.close = lines__close};

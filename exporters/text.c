@@ -2,38 +2,22 @@
  *
  * One line a record, as ev__dump has it, then what it is about; frames as lines of their own. For eyes and grep.
  */
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "events_desc.h"
 #include "explain.h"
-#include "exporter.h"
+#include "lines.h"
 #include "model.h"
-#include "output.h"
-#include "strings.h"
-
-struct text {
-	struct exporter base;
-	struct output out;
-	struct str line;
-};
 
 static struct exporter *text_open(int fd)
 {
-	struct text *t = calloc(1, sizeof(*t));
-
-	if (!t)
-		return NULL;
-	t->base = (struct exporter){.ops = &exporter_text, .fd = fd};
-	t->out.fd = fd;
-	return &t->base;
+	return lines__open(&exporter_text, fd);
 }
 
 static int text_event(struct exporter *e, const struct model *m, const struct ev_hdr *rec)
 {
 	const struct ev_desc *d = ev__desc(rec->kind);
-	struct text *t = (struct text *)e;
+	struct lines *t = (struct lines *)e;
 	char line[4 * EV_MAX_BYTES + 1024], what[1024], safe[4096];
 	size_t len = ev__dump(rec, line, sizeof(line));
 
@@ -50,11 +34,10 @@ static int text_event(struct exporter *e, const struct model *m, const struct ev
 
 static int text_frame(struct exporter *e, const struct model *m, const struct verdict *v)
 {
-	struct text *t = (struct text *)e;
+	struct lines *t = (struct lines *)e;
 	const struct frame *f = &v->frame;
 	char safe[2048];
 
-	str__clear(&t->line);
 	str__fmt(&t->line, "# frame %llu of stream %u: thread %u, %llu to %llu, %.3f ms%s",
 		(unsigned long long)f->number, f->stream->id, f->tid, (unsigned long long)f->start,
 		(unsigned long long)f->end, (double)(f->end - f->start) / 1e6, v->slow ? ", slow" : "");
@@ -64,19 +47,7 @@ static int text_frame(struct exporter *e, const struct model *m, const struct ve
 		term__escape(safe, sizeof(safe), v->sentence, strlen(v->sentence));
 		str__fmt(&t->line, ": %s", safe);
 	}
-	str__add(&t->line, "\n");
-	return t->line.oom ? -ENOMEM : output__write(&t->out, t->line.s, t->line.len);
-}
-
-static int text_end(struct exporter *e, const struct model *m, const struct report *r)
-{
-	return output__flush(&((struct text *)e)->out);
-}
-
-static void text_close(struct exporter *e)
-{
-	str__free(&((struct text *)e)->line);
-	free(e);
+	return lines__write(t);
 }
 
 const struct exporter_ops exporter_text = {.name = "txt",
@@ -84,5 +55,5 @@ const struct exporter_ops exporter_text = {.name = "txt",
 	.open = text_open,
 	.event = text_event,
 	.frame = text_frame,
-	.end = text_end,
-	.close = text_close};
+	.end = lines__end,
+	.close = lines__close};
