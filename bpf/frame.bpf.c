@@ -3,6 +3,8 @@
 #include "probe.bpf.h"
 #include "alloc.bpf.h"
 
+__u64 stepped_marks = 0;
+
 #define WL_SURFACE_COMMIT 6 /* wayland.xml */
 
 /* A Wayland object begins with its interface, and that with its name: "wl_surface", as numbers, since a constant would
@@ -25,6 +27,8 @@ static __always_inline int frame(struct pt_regs *ctx, struct task_struct *task, 
 	u64 ts = now();
 	struct ev_frame *e;
 
+	if (p->stepped)
+		__sync_fetch_and_add(&stepped_marks, 1);
 	if (commit && !commits(probe_arg(ctx, &p->args[0]), probe_arg(ctx, &p->args[1])))
 		return 0;
 	alloc__flush(task, ts);

@@ -106,6 +106,21 @@ void stepped__drop_hot(struct site_list *l, u32 tgid, char *why, size_t why_size
 	l->n = kept;
 }
 
+bool stepped_rate__look(struct stepped_rate *r, u64 ts, u64 calls)
+{
+	u64 ns = ts - r->begin;
+
+	if (r->begin && ns < STEPPED_WINDOW_NS)
+		return false;
+	if (r->begin) {
+		r->calls_per_sec = (u64)((double)(calls - r->calls) * 1e9 / (double)ns);
+		r->hot = r->calls_per_sec > STEPPED_CALLS_PER_SEC ? r->hot + 1 : 0;
+	}
+	r->begin = ts;
+	r->calls = calls;
+	return r->hot >= STEPPED_WINDOWS;
+}
+
 void stepped__tell_cost(struct site_list *l, int first, u32 tgid, char *why, size_t why_size)
 {
 	count(l, first, tgid);

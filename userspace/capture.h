@@ -76,6 +76,8 @@ u64 capture__lost(const struct capture *c, enum ev_class class, u32 cpu);
 u64 capture__skipped(const struct capture *c, char *worst, size_t size);
 /* hits of allocation probes since load, small ones included; *stepped of them were single-stepped */
 u64 capture__alloc_calls(const struct capture *c, u64 *stepped);
+/* calls since load of frame sources whose probe is single-stepped, of whatever is no frame too */
+u64 capture__stepped_marks(const struct capture *c);
 /* From now on leaves out, or no longer, THIN_… of bpf_options.h. */
 void capture__thin(struct capture *c, u32 thin);
 /* CPU samples off and on again. 0 or -errno. */

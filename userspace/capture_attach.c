@@ -191,7 +191,7 @@ static int attach_file(struct capture *c, const struct site_list *l, int first, 
 	b->n = 0;
 	b->program = capture__find_program(c, what >= PROBE_ALLOC ? "alloc__call" : "frame__mark");
 	for (int i = first; i < l->n; i++)
-		if (l->sites[i].file == file && l->sites[i].desc.what == what)
+		if (l->sites[i].file == file && l->sites[i].desc.what == what && !l->sites[i].gone)
 			err = add_to_batch(c, b, &l->sites[i], i) ?: err;
 	if (!b->n)
 		return err;

@@ -68,6 +68,11 @@ u64 capture__alloc_calls(const struct capture *c, u64 *stepped)
 	return sum;
 }
 
+u64 capture__stepped_marks(const struct capture *c)
+{
+	return __atomic_load_n(&c->skel->bss->stepped_marks, __ATOMIC_RELAXED);
+}
+
 int capture__keep_stats(void)
 {
 	int fd = bpf_enable_stats(BPF_STATS_RUN_TIME);

@@ -49,12 +49,12 @@ u32 effect__sample_hz(u64 tick_ns, double max_percent)
 struct effect effect__of(const struct prices *p, const struct hits *h)
 {
 	struct effect e = {.stacks = h->stacks * p->stack};
-	u64 stepped = min(h->stepped, h->class[CLASS_ALLOC]);
+	u64 stepped = min(h->stepped, h->class[CLASS_ALLOC]), marks = h->class[CLASS_FRAME];
 
 	for (int i = 0; i < CLASS_COUNT; i++)
 		e.class[i] = h->class[i] * p->class[i];
 	e.class[CLASS_SAMPLE] += h->class[CLASS_SAMPLE] * p->tick;
-	e.class[CLASS_FRAME] += h->class[CLASS_FRAME] * p->uprobe;
+	e.class[CLASS_FRAME] += (marks - min(marks, h->stepped_marks)) * p->uprobe + h->stepped_marks * p->stepped;
 	e.class[CLASS_ALLOC] += (h->class[CLASS_ALLOC] - stepped) * p->uprobe + stepped * p->stepped;
 	return e;
 }

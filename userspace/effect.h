@@ -11,6 +11,7 @@
 struct hits {
 	u64 class[CLASS_COUNT]; /* a switch of the game's threads with its wakeup, a fault, a call, …: each counts 1 */
 	u64 stepped;            /* of those of CLASS_ALLOC */
+	u64 stepped_marks;      /* of those of CLASS_FRAME; more where not every call is a frame */
 	u64 stacks;             /* copied; they belong to no class */
 };
 

@@ -22,6 +22,7 @@
 #include "record.h"
 #include "recording.h"
 #include "sites.h"
+#include "stepped.h"
 
 struct capture;
 struct scout;
@@ -76,7 +77,8 @@ struct session {
 	u64 tick_ns; /* 0: not measured */
 	u32 sample_hz;
 	struct governor governor;
-	struct effect effect_before; /* at the governor's last look, effect_ts */
+	struct stepped_rate stepped_rate; /* of the frame source */
+	struct effect effect_before;      /* at the governor's last look, effect_ts */
 	u64 effect_ts;
 	int stats_fd; /* keeps the kernel's statistics on; -1: not asked for */
 	u32 heap_of;  /* tgid whose heap is known to the kernel side; 0: none yet */

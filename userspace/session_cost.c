@@ -41,6 +41,7 @@ static void count_hits(const struct session *s, struct hits *h)
 	for (int i = CLASS_FRAME; i < CLASS_COUNT; i++)
 		h->class[i] += d->lost_class[i]; /* a record that found no room cost as much */
 	h->class[CLASS_ALLOC] = capture__alloc_calls(s->capture, &h->stepped);
+	h->stepped_marks = capture__stepped_marks(s->capture);
 	h->stacks = capture__stacks(s->capture, skipped);
 }
 
@@ -158,6 +159,20 @@ static void change(struct session *s, enum shed_step step, bool out)
 		log_info("%s are recorded again", shed_names[step]);
 }
 
+/* It was called rarely, or not at all, when it was chosen. What the user has named stays. */
+static void leave_hot_source(struct session *s, u64 ts)
+{
+	if (!s->have_frames || strcmp(s->o->frame, "auto") ||
+		!stepped_rate__look(&s->stepped_rate, ts, capture__stepped_marks(s->capture)))
+		return;
+	session__note(s, 1, CLASS_FRAME,
+		"%s has been called %llu times a second, each single-stepped: no frames are recorded from here on; "
+		"--frame %s records them at that cost",
+		s->source, (unsigned long long)s->stepped_rate.calls_per_sec, s->source);
+	session__leave_sites(s, PROBE_FRAME);
+	s->have_frames = false;
+}
+
 void session__govern(struct session *s, u64 ts)
 {
 	u32 before = s->governor.out, changed;
@@ -165,6 +180,7 @@ void session__govern(struct session *s, u64 ts)
 
 	if (ts - s->effect_ts < GOVERNOR_TICK_NS)
 		return;
+	leave_hot_source(s, ts);
 	look_at(s, ts, &look);
 	changed = governor__look(&s->governor, &look) ^ before;
 	for (int i = 0; i < SHED_STEPS; i++)

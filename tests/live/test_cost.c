@@ -94,6 +94,46 @@ static void test_without_a_bound_nothing_is_left_out(void **state)
 	live__free(&l);
 }
 
+/* the time of the last frame, ns after the flood began */
+static s64 last_frame_ns(const struct live *l)
+{
+	const struct live_event *e;
+	u64 last = 0;
+
+	live__each(l, at, e, EV_FRAME) last = max(last, e->hdr->ts);
+	return (s64)(last - (u64)live__num(l, "hot", 0, 0));
+}
+
+/* each hit of it costs 14 us: that it is called often turns out while it is recorded */
+static void test_a_stepped_frame_source_that_gets_hot_is_left_and_said_and_not_if_it_was_named(void **state)
+{
+	const char *said = "each single-stepped: no frames are recorded from here on";
+	char named[PATH_MAX + 64];
+	struct live l;
+
+	snprintf(named, sizeof(named), "uprobe:%s:SDL_UpdateWindowSurface", live__target_path("hot_source"));
+	live__init(&l);
+	live__start(&l, "hot_source", NULL);
+	live__record(&l, "--frame", "auto", NULL);
+	live__run(&l);
+	if (live__num(&l, "hot", 0, 2) < 1200 * 7 / 2)
+		fail_msg("this machine is too slow: %lld calls in 3.5 s", live__num(&l, "hot", 0, 2));
+	assert_non_null(strstr(l.said, said));
+	assert_non_null(strstr(l.said, "--frame uprobe:hot_source:SDL_UpdateWindowSurface records them"));
+	/* 2 s of it at least, to the end of a window */
+	assert_in_range(last_frame_ns(&l), 1900 * NSEC_PER_MSEC, 3200 * NSEC_PER_MSEC);
+	assert_true(model__stats(l.model)->frames > 2000);
+	live__free(&l);
+
+	live__init(&l);
+	live__start(&l, "hot_source", NULL);
+	live__record(&l, "--frame", named, NULL);
+	live__run(&l);
+	assert_null(strstr(l.said, said));
+	assert_int_equal(live__count(&l, EV_FRAME), 50 + live__num(&l, "hot", 0, 2));
+	live__free(&l);
+}
+
 static void test_the_estimate_counts_every_call_of_the_allocator(void **state)
 {
 	const struct live_event *e;
@@ -177,6 +217,7 @@ static void test_redframe_itself_never_appears_as_the_games(void **state)
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_a_storm_of_allocations_is_left_out_and_frames_say_so),
 	cmocka_unit_test(test_without_a_bound_nothing_is_left_out),
+	cmocka_unit_test(test_a_stepped_frame_source_that_gets_hot_is_left_and_said_and_not_if_it_was_named),
 	cmocka_unit_test(test_the_estimate_counts_every_call_of_the_allocator),
 	cmocka_unit_test(test_the_kernels_statistics_count_the_runs_of_each_program),
 	cmocka_unit_test(test_redframe_itself_never_appears_as_the_games),

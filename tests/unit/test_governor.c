@@ -7,6 +7,7 @@
 
 #include "effect.h"
 #include "governor.h"
+#include "stepped.h"
 
 #define ALL (SHED_BIT(SHED_STEPS) - 1)
 
@@ -197,6 +198,49 @@ static void test_the_estimate_is_hits_times_price_and_stepped_hits_are_dear(void
 	assert_int_equal(e.class[CLASS_LOCK], 0);
 }
 
+static void test_stepped_hits_of_the_frame_source_are_dear_too(void **state)
+{
+	struct prices p = effect__prices(1000, 20000);
+	struct hits h = {.stepped_marks = 4};
+
+	h.class[CLASS_FRAME] = 10;
+	assert_int_equal(effect__of(&p, &h).class[CLASS_FRAME], 6 * 1000 + 4 * 20000 + 10 * p.class[CLASS_FRAME]);
+	h.stepped_marks = 12; /* calls that were no frames */
+	assert_int_equal(effect__of(&p, &h).class[CLASS_FRAME], 12 * 20000 + 10 * p.class[CLASS_FRAME]);
+}
+
+/* looks 50 ms apart; the ms after which it was too much, -1: never */
+static int hot_after_ms(struct stepped_rate *r, u64 from_ms, u64 for_ms, u64 calls_per_sec, u64 *calls)
+{
+	for (u64 ms = 50; ms <= for_ms; ms += 50) {
+		*calls += calls_per_sec / 20;
+		if (stepped_rate__look(r, (from_ms + ms) * NSEC_PER_MSEC, *calls))
+			return (int)ms;
+	}
+	return -1;
+}
+
+static void test_a_stepped_source_is_hot_after_two_seconds_above_its_limit(void **state)
+{
+	struct stepped_rate r = {};
+	u64 calls = 0;
+
+	assert_int_equal(hot_after_ms(&r, 1000, 10000, 1000, &calls), -1);
+	assert_in_range(hot_after_ms(&r, 11000, 10000, 1100, &calls), 2000, 2500);
+	assert_in_range(r.calls_per_sec, 1090, 1110);
+}
+
+static void test_a_stepped_source_may_be_called_often_for_less_than_two_seconds(void **state)
+{
+	struct stepped_rate r = {};
+	u64 calls = 0;
+
+	for (u64 ms = 1000; ms < 20000; ms += 2500) {
+		assert_int_equal(hot_after_ms(&r, ms, 1500, 20000, &calls), -1);
+		assert_int_equal(hot_after_ms(&r, ms + 1500, 1000, 0, &calls), -1);
+	}
+}
+
 static void test_prices_that_could_not_be_measured_say_so(void **state)
 {
 	struct prices p = effect__prices(0, 0, 0);
@@ -235,6 +279,9 @@ int main(void)
 		cmocka_unit_test(test_after_calm_time_the_pause_is_short_again),
 		cmocka_unit_test(test_a_clock_that_does_not_advance_decides_nothing),
 		cmocka_unit_test(test_the_estimate_is_hits_times_price_and_stepped_hits_are_dear),
+		cmocka_unit_test(test_stepped_hits_of_the_frame_source_are_dear_too),
+		cmocka_unit_test(test_a_stepped_source_is_hot_after_two_seconds_above_its_limit),
+		cmocka_unit_test(test_a_stepped_source_may_be_called_often_for_less_than_two_seconds),
 		cmocka_unit_test(test_prices_that_could_not_be_measured_say_so),
 	};
 
