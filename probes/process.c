@@ -360,7 +360,10 @@ static int list_matches(const struct matches *m, const char *name, char *why, si
 {
 	struct str s = {0};
 
-	str__fmt(&s, "%d processes are called %s; choose one with -p PID:", m->n, name);
+	str__fmt(&s,
+		"%d processes are called %s; choose one with -p PID (redframe probe says which of them presents "
+		"frames):",
+		m->n, name);
 	for (int i = 0; i < m->n && i < 20; i++) {
 		char exe[512], text[600], argv0[512];
 

@@ -21,6 +21,25 @@ static const char game[] =
 	"\tpthread_create(&t, NULL, holder, NULL);\n\twhile (!held);\n\tpthread_mutex_lock(&lock);\n"
 	"\tpthread_join(t, NULL);\n\twrite(1, \"\\ndone\\n\", 6);\n\twhile (read(0, &b, 1) == 1);\n\treturn 0;\n}\n";
 
+/* As Wine does: started as wine64-preloader, it takes the game's Windows path for its command line and 15 bytes of its
+ * name for its own. Of three such, one presents frames, by a library that it loads once the others are recorded. */
+static const char wine_game[] =
+	"#include <dlfcn.h>\n#include <signal.h>\n#include <stdlib.h>\n#include <string.h>\n#include <sys/prctl.h>\n"
+	"#include <sys/wait.h>\n#include <unistd.h>\n"
+	"static void present_all(void)\n{\n\tvoid *lib = dlopen(\"libGLX.so.0\", RTLD_NOW);\n"
+	"\tint (*swap)(void *, long) = (int (*)(void *, long))(lib ? dlsym(lib, \"glXSwapBuffers\") : 0);\n"
+	"\tusleep(1000000);\n\tfor (int i = 0; i < 300; i++) {\n\t\tswap(0, 9);\n\t\tusleep(2000);\n\t}\n}\n"
+	"int main(int argc, char **argv)\n{\n\tsize_t room = argv[argc - 1] + strlen(argv[argc - 1]) - argv[0];\n"
+	"\tchar b, *path = strdup(argv[1]);\n\tint go[2], helper;\n"
+	"\tprctl(PR_SET_NAME, strrchr(path, '\\\\') + 1);\n\tmemset(argv[0], 0, room);\n\tstrcpy(argv[0], path);\n"
+	"\tpipe(go);\n\thelper = fork();\n\tif (!helper)\n\t\tpause();\n\tusleep(50000);\n"
+	"\tif (!fork()) {\n\t\tread(go[0], &b, 1);\n\t\tpresent_all();\n\t\t_exit(0);\n\t}\n"
+	"\tusleep(50000);\n\twrite(1, \"ready\\n\", 6);\n\tread(0, &b, 1);\n\twrite(go[1], \"g\", 1);\n"
+	"\twait(NULL);\n\tkill(helper, SIGKILL);\n\twrite(1, \"\\ndone\\n\", 6);\n"
+	"\twhile (read(0, &b, 1) == 1);\n\treturn 0;\n}\n";
+#define WINE_EXE  "A Game Of Long Name.exe"
+#define WINE_PATH "Z:\\my games\\" WINE_EXE
+
 static char root[128], name[16];
 
 static void sh(const char *fmt, ...)
@@ -39,24 +58,34 @@ static void sh(const char *fmt, ...)
 static const char *const own_pids[] = {"unshare", "--mount", "--pid", "--fork", "--kill-child", "chroot", NULL};
 static const char *const own_user[] = {
 	"unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "--kill-child", "chroot", NULL};
+/* a game's container within that of the shop's program */
+static const char *const own_user_twice[] = {"unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork",
+	"--kill-child", "unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "--kill-child", "chroot",
+	NULL};
 static const char *const only_root[] = {"chroot", NULL};
 
-static void start(struct live *l, const char *const how[], const char *in)
+static void start_program(struct live *l, const char *const how[], const char *in, const char *program)
 {
-	char *argv[16], path[32];
+	char *argv[24], path[32];
 	int n = 0;
 
 	live__init(l);
-	snprintf(path, sizeof(path), "/%s", name);
+	snprintf(path, sizeof(path), "/%s", program);
 	while (how[n]) {
 		argv[n] = (char *)how[n];
 		n++;
 	}
 	argv[n++] = (char *)in;
 	argv[n++] = path;
+	argv[n++] = (char *)WINE_PATH; /* of which the other program takes no notice */
 	argv[n] = NULL;
 	live__start_program(l, argv);
 	assert_true(live__await(l, "truth", "ready\n", l->target));
+}
+
+static void start(struct live *l, const char *const how[], const char *in)
+{
+	start_program(l, how, in, name);
 }
 
 static void record(struct live *l)
@@ -153,6 +182,34 @@ static void test_a_user_namespace(void **state)
 	live__free(&l);
 }
 
+static void test_a_windows_game_two_namespaces_deep_is_found_by_its_name_among_three(void **state)
+{
+	char *all[] = {(char *)live__program(), "record", "-n", WINE_EXE, "-o", NULL, "--no-trace", "--force", NULL};
+	char *one[] = {(char *)live__program(), "record", "-n", WINE_EXE, "-o", NULL, "--no-trace", "--newest", NULL};
+	const struct live_event *e;
+	size_t frames = 0;
+	struct live l;
+
+	start_program(&l, own_user_twice, root, "wine64-preloader");
+	all[5] = one[5] = l.recording;
+	l.redframe = live__spawn(&l, "said", all);
+	live__end_redframe(&l);
+	assert_int_equal(WEXITSTATUS(l.status), 1);
+	if (!strstr(l.said, "3 processes are called " WINE_EXE) || !strstr(l.said, "redframe probe"))
+		fail_msg("it said: %s", l.said);
+	l.redframe = live__spawn(&l, "said", one);
+	assert_true(live__await(&l, "said", "redframe: recording ", l.redframe));
+	live__run(&l);
+	live__each(&l, at, e, EV_FRAME) frames += ((const struct ev_frame *)e->hdr)->stream == 9;
+	if (frames != FRAMES)
+		fail_msg("%zu frames; it said: %s", frames, l.said);
+	assert_string_equal(model__info(l.model, "game.name"), "A Game Of Long ");
+	assert_non_null(strstr(model__info(l.model, "game.exe"), "/wine64-preloader"));
+	assert_non_null(model__info(l.model, "game.container"));
+	assert_true(model__find_thread(l.model, model__game(l.model))->nstid < 10);
+	live__free(&l);
+}
+
 /* ---- overlay file systems, as container engines use them ---- */
 
 static char merged[160];
@@ -211,7 +268,8 @@ static void fill_root(void)
 	char path[256];
 
 	snprintf(path, sizeof(path), "%s", fixture__path(name));
-	sh("rm -rf '%s' && mkdir -p '%s' && chmod 755 '%s' && cp '%s' '%s'/", root, root, root, path, root);
+	sh("rm -rf '%s' && mkdir -p '%s' && chmod 755 '%s' && cp '%s' '%s' '%s'/", root, root, root, path,
+		fixture__path("wine64-preloader"), root);
 	/* every library that it needs, where it looks for it */
 	sh("ldd '%s' | grep -o '/[^ ]*' | while read f; do mkdir -p \"%s$(dirname \"$f\")\" && cp -L \"$f\" \"%s$f\" "
 	   "|| exit 1; "
@@ -233,6 +291,8 @@ static int setup(void **state)
 	snprintf(flags, sizeof(flags), "-O1 -fno-builtin -Wl,--no-as-needed -Wl,-rpath,%s -Wl,%s/libGLX.so.0 -lpthread",
 		fixture_dir, fixture_dir);
 	fixture__build(name, flags, game);
+	snprintf(flags, sizeof(flags), "-O1 -Wl,-rpath,%s", fixture_dir);
+	fixture__build("wine64-preloader", flags, wine_game);
 	return 0;
 }
 
@@ -253,6 +313,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_setup(test_libraries_deleted_on_disk_while_it_runs, fresh_root),
 	cmocka_unit_test_setup(test_a_root_folder_of_its_own_without_namespaces, fresh_root),
 	cmocka_unit_test_setup(test_a_user_namespace, fresh_root),
+	cmocka_unit_test_setup(test_a_windows_game_two_namespaces_deep_is_found_by_its_name_among_three, fresh_root),
 	cmocka_unit_test_setup_teardown(test_an_overlay_file_system, fresh_root, unmount_overlay),
 	cmocka_unit_test_setup_teardown(test_a_library_of_an_overlay_that_was_written_to_is_said_to_be_out_of_reach,
 		fresh_root, unmount_overlay),

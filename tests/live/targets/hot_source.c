@@ -30,9 +30,10 @@ int main(void)
 	}
 	begin = boot_ns();
 	until = begin + HOT_NS;
-	for (; boot_ns() < until; calls++) {
-		SDL_UpdateWindowSurface();
-		usleep(200);
+	while (boot_ns() < until) { /* several at once: a machine that is busy wakes nobody 1,000 times a second */
+		for (int i = 0; i < 10; i++, calls++)
+			SDL_UpdateWindowSurface();
+		usleep(1000);
 	}
 	printf("hot %llu %llu %d\n", begin, until, calls);
 	target_done();
