@@ -203,7 +203,7 @@ static void test_a_windows_game_two_namespaces_deep_is_found_by_its_name_among_t
 	live__each(&l, at, e, EV_FRAME) frames += ((const struct ev_frame *)e->hdr)->stream == 9;
 	if (frames != FRAMES)
 		fail_msg("%zu frames; it said: %s", frames, l.said);
-	assert_string_equal(model__info(l.model, "game.name"), "A Game Of Long ");
+	assert_string_equal(model__info(l.model, "game.name"), WINE_EXE);
 	assert_non_null(strstr(model__info(l.model, "game.exe"), "/wine64-preloader"));
 	assert_non_null(model__info(l.model, "game.container"));
 	assert_true(model__find_thread(l.model, model__game(l.model))->nstid < 10);

@@ -200,7 +200,7 @@ static void test_the_estimate_is_hits_times_price_and_stepped_hits_are_dear(void
 
 static void test_stepped_hits_of_the_frame_source_are_dear_too(void **state)
 {
-	struct prices p = effect__prices(1000, 20000);
+	struct prices p = effect__prices(1000, 20000, 0);
 	struct hits h = {.stepped_marks = 4};
 
 	h.class[CLASS_FRAME] = 10;
