@@ -50,8 +50,9 @@ static int read_status(u32 pid, struct status *s)
 	snprintf(path, sizeof(path), "/proc/%u/comm", pid);
 	text = proc__read(path, 256, NULL);
 	if (text) {
-		text[strcspn(text, "\n")] = 0;
 		snprintf(s->name, sizeof(s->name), "%s", text);
+		if (strlen(s->name)) /* another line's end is the name's own */
+			s->name[strlen(s->name) - 1] = 0;
 		free(text);
 	}
 	/* a kernel thread has no address space: no exe, and a zombie has none any more either */

@@ -100,6 +100,8 @@ int sites__frame(
 	if (!strcmp(spec, "none"))
 		return 0;
 	err = read_objects(&o, pid, why, why_size);
+	if (err && !strcmp(spec, "auto"))
+		snprintf(source, source_size, "none");
 	if (err)
 		return err;
 	if (!strcmp(spec, "auto")) {

@@ -12,6 +12,7 @@
 
 #include "capture.h"
 #include "log.h"
+#include "maps.h"
 #include "rights.h"
 #include "scout.h"
 #include "session.h"
@@ -200,6 +201,7 @@ static int launch(struct session *s)
 {
 	int err = s->launch.tgid ? launch__go(&s->launch) : 0;
 	u32 tgid = s->target.tgid;
+	const char *name;
 	struct target t;
 	char why[256];
 	u64 ts;
@@ -213,6 +215,10 @@ static int launch(struct session *s)
 	/* until now it was a copy of us */
 	if (target__by_pid(&t, tgid, why, sizeof(why))) {
 		log_debug("%s ended at once: %s", s->o->command[0], why);
+		name = path__base(s->o->command[0]);
+		utf8__sanitize(s->target.name, sizeof(s->target.name), name, strlen(name));
+		s->target.exe[0] = 0;
+		startup__game(&s->out, session__stamp(s), &s->target);
 		return EXIT_OK; /* its pidfd says so, and what it has started may go on */
 	}
 	target__close(&s->target);

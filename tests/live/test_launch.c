@@ -156,6 +156,9 @@ static void test_command_that_ends_without_a_frame_ends_the_recording(void **sta
 	l.redframe = live__spawn(&l, "said", argv);
 	live__end_redframe(&l);
 	assert_non_null(strstr(l.said, "true exited with 0"));
+	live__load(&l); /* there was no time to look at it, and until it began it was a copy of redframe */
+	assert_string_equal(model__info(l.model, "game.name"), "true");
+	assert_null(strstr(model__info(l.model, "game.exe"), "redframe"));
 	live__free(&l);
 }
 
