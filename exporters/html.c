@@ -20,6 +20,7 @@
 #define COLUMNS       800 /* of the plot; beyond, two neighbours become one */
 #define WORST         25
 #define OPEN          3 /* of them: the others open by a key or a click */
+#define PATTERNS      10
 #define DEEPEST       2 /* "because" below a cause */
 #define CLOSE_UP      8 /* budgets high: what is longer is cut off in the plot */
 #define LEAST_PART_NS 100000
@@ -45,6 +46,14 @@ struct html {
 
 /* ---- one frame ---- */
 
+/* Frees them. */
+static void add_words(struct str *s, struct str *words)
+{
+	str__xml(s, words->s ?: "");
+	s->oom |= words->oom;
+	str__free(words);
+}
+
 static void add_part(struct str *s, const struct part *p, int depth)
 {
 	static const char *const indents[] = {"", " class=\"deep\"", " class=\"deeper\""};
@@ -53,9 +62,7 @@ static void add_part(struct str *s, const struct part *p, int depth)
 	str__fmt(s, "<tr><td%s>%s</td><td>%.2f</td><td>%+.2f</td><td class=\"t\">", indents[depth],
 		cause_names[p->cause], (double)p->ns / 1e6, (double)p->excess_ns / 1e6);
 	text__part(&words, p);
-	str__xml(s, words.s ?: "");
-	s->oom |= words.oom;
-	str__free(&words);
+	add_words(s, &words);
 	str__add(s, "</td></tr>\n");
 	for (u32 i = 0; i < p->n_because && depth < DEEPEST; i++)
 		if (p->because[i].ns >= LEAST_PART_NS)
@@ -186,6 +193,12 @@ static const char *game_of(const struct model *m)
 	return name && *name ? name : "a game without a name";
 }
 
+/* r tells of the frames that were given, and of no others */
+static bool is_whole(const struct html *h, const struct report *r)
+{
+	return r && r->frames == h->times.n;
+}
+
 static void add_head(struct html *h, const struct model *m, const struct report *r)
 {
 	struct str *s = &h->page;
@@ -196,8 +209,8 @@ static void add_head(struct html *h, const struct model *m, const struct report 
 	str__xml(s, game_of(m));
 	str__fmt(s, ": <span class=\"%s\">%llu of %llu frames slow</span></h1>\n<p>", h->slow ? "bad" : "good",
 		(unsigned long long)h->slow, (unsigned long long)h->times.n);
-	if (r && r->frames != h->times.n)
-		str__fmt(s, "Only a part of the recording. ");
+	if (!is_whole(h, r))
+		str__add(s, "Only a part of the recording. ");
 	str__fmt(s, "Budget %.2f ms, mean %.2f (%.1f fps).", (double)h->budget_ns / 1e6, mean / 1e6,
 		mean > 0 ? 1e9 / mean : 0);
 	if (h->unsure)
@@ -311,6 +324,30 @@ static int add_worst(struct html *h)
 	return err;
 }
 
+static void add_patterns(struct str *s, const struct report *r)
+{
+	u32 shown = 0;
+
+	for (u32 i = 0; i < r->n_patterns && shown < PATTERNS; i++) {
+		const struct pattern *p = &r->patterns[i];
+		struct str words = {};
+
+		if (p->count < 2)
+			continue;
+		if (!shown++)
+			str__add(s, "<h2>They repeat</h2>\n<table><thead><tr><th>slow frames</th><th>ms in all</th><th "
+				    "class=\"t\">what</th></tr></thead><tbody>\n");
+		str__fmt(s, "<tr><td>%llu</td>", (unsigned long long)p->count);
+		page__cell_ms(s, (u64)max(p->excess_ns, (s64)0));
+		str__add(s, "<td class=\"t\">");
+		text__pattern(&words, p);
+		add_words(s, &words);
+		str__add(s, "</td></tr>\n");
+	}
+	if (shown)
+		str__add(s, "</tbody></table>\n");
+}
+
 static void add_losses(struct html *h, const struct model *m)
 {
 	const struct model_stats *stats = model__stats(m);
@@ -347,6 +384,8 @@ static int html_end(struct exporter *e, const struct model *m, const struct repo
 	add_head(h, m, r);
 	add_plot(h);
 	add_causes(h);
+	if (is_whole(h, r))
+		add_patterns(&h->page, r);
 	err = add_worst(h);
 	add_losses(h, m);
 	page__end(&h->page);

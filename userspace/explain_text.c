@@ -310,15 +310,21 @@ void text__summary(
 		str__fmt(s, "%llu records came too far out of order to be used\n", (unsigned long long)r->late);
 }
 
-static void add_pattern(struct str *s, const struct pattern *p)
+void text__pattern(struct str *s, const struct pattern *p)
 {
-	str__fmt(s, "  %4llu×  %9.1f ms in all  ", (unsigned long long)p->count, p->excess_ns / 1e6);
 	add_escaped(s, p->text);
 	if (p->period_ns)
 		str__fmt(s, ", every %.1f s", p->period_ns / 1e9);
 	if (p->first_visits == p->count)
 		str__add(s, ", only when a scene is entered for the first time");
-	str__fmt(s, "; worst frame %llu, %.1f ms\n", (unsigned long long)p->worst_frame, p->worst_ns / 1e6);
+	str__fmt(s, "; worst frame %llu, %.1f ms", (unsigned long long)p->worst_frame, p->worst_ns / 1e6);
+}
+
+static void add_pattern(struct str *s, const struct pattern *p)
+{
+	str__fmt(s, "  %4llu×  %9.1f ms in all  ", (unsigned long long)p->count, p->excess_ns / 1e6);
+	text__pattern(s, p);
+	str__add(s, "\n");
 }
 
 void text__patterns(struct str *s, const struct report *r)

@@ -46,6 +46,8 @@ void text__part(struct str *s, const struct part *p);
 void text__timeline(struct str *s, const struct verdict *v, const struct model *m, bool colour);
 void text__summary(
 	struct str *s, const struct report *r, const struct model *m, const struct recording *rec, bool colour);
+/* of a pattern: what it is, when it comes, and its worst frame */
+void text__pattern(struct str *s, const struct pattern *p);
 void text__patterns(struct str *s, const struct report *r);
 void text__alloc_sites(struct str *s, const struct report *r);
 extern const char explain_formulas[];
