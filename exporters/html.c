@@ -180,7 +180,9 @@ static int html_frame(struct exporter *e, const struct model *m, const struct ve
 	h->slow += v->slow;
 	h->unsure += v->slow && v->unsure;
 	for (u32 i = 0; v->slow && i < v->n_parts; i++)
-		h->excess_ns[v->parts[i].cause] += max(v->parts[i].excess_ns, (s64)0);
+		if (__builtin_add_overflow(h->excess_ns[v->parts[i].cause], max(v->parts[i].excess_ns, (s64)0),
+			    &h->excess_ns[v->parts[i].cause]))
+			h->excess_ns[v->parts[i].cause] = INT64_MAX; /* centuries: only a damaged file has them */
 	return histogram__add(&h->times, v->frame.end - v->frame.start);
 }
 

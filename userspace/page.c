@@ -74,7 +74,7 @@ void page__begin_plot(struct str *s, const char *label, double top_ms)
 {
 	str__fmt(s, "<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%s\">", PLOT_W, PLOT_H, label);
 	for (int i = 0; i <= 4; i++) {
-		double y = plot__y((u64)(top_ms * i / 4 * 1e6), top_ms);
+		double y = PLOT_BASE - (PLOT_H - 30) * i / 4.0;
 
 		str__fmt(s,
 			"<line x1=\"40\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"var(--line)\"/><text x=\"34\" "

@@ -210,18 +210,6 @@ static void test_the_plot_of_many_frames_stays_small_and_shows_the_longest(void 
 	free(html);
 }
 
-static int clean(void **state)
-{
-	static const char *const names[] = {"r", "h", "n", "out.csv", "out.html"};
-	char path[128];
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		snprintf(path, sizeof(path), "%s/%s", dir, names[i]);
-		unlink(path);
-	}
-	return rmdir(dir);
-}
-
 static int compile(const char *text, const char *out)
 {
 	char path[64];
@@ -237,6 +225,40 @@ static int compile(const char *text, const char *out)
 	err = recfile__compile(path, out);
 	unlink(path);
 	return err;
+}
+
+/* a damaged file may say anything of time */
+static void test_frames_of_centuries_do_no_harm(void **state)
+{
+	static const char *const formats[] = {"csv", "html"};
+	char path[64], *text;
+
+	snprintf(path, sizeof(path), "%s/ages", dir);
+	assert_int_equal(compile("1ns 100 0 frame number=1 stream=1\n"
+				 "6000000000000000000ns 100 0 frame number=2 stream=1\n"
+				 "6000000000000000001ns 100 0 frame number=3 stream=1\n"
+				 "12000000000000000000ns 100 0 frame number=4 stream=1\n"
+				 "18000000000000000000ns 100 0 frame number=5 stream=1\n",
+				 path),
+		0);
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
+		text = export(path, formats[i], NULL, NULL);
+		assert_non_null(strstr(text, i ? "of 4 frames slow" : "\n0,5,"));
+		free(text);
+	}
+	unlink(path);
+}
+
+static int clean(void **state)
+{
+	static const char *const names[] = {"r", "h", "n", "out.csv", "out.html"};
+	char path[128];
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		snprintf(path, sizeof(path), "%s/%s", dir, names[i]);
+		unlink(path);
+	}
+	return rmdir(dir);
 }
 
 static int make_recordings(void **state)
@@ -268,6 +290,7 @@ int main(void)
 		cmocka_unit_test(test_the_page_of_a_part_says_so_and_counts_only_that),
 		cmocka_unit_test(test_text_of_the_game_stays_text_in_the_page),
 		cmocka_unit_test(test_without_frames_there_is_neither_table_nor_page),
+		cmocka_unit_test(test_frames_of_centuries_do_no_harm),
 		cmocka_unit_test(test_the_plot_of_many_frames_stays_small_and_shows_the_longest),
 	};
 
