@@ -61,7 +61,7 @@ void live__skip_kernel(const char *why)
 	skip();
 }
 
-unsigned short live__semaphore(const struct live *l)
+unsigned short live__semaphore(const struct live *l, size_t i)
 {
 	unsigned short count;
 	char path[64];
@@ -70,7 +70,7 @@ unsigned short live__semaphore(const struct live *l)
 	snprintf(path, sizeof(path), "/proc/%d/mem", l->target);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	assert_true(fd >= 0);
-	assert_int_equal(pread(fd, &count, 2, (off_t)live__num(l, "semaphore", 0, 0)), 2);
+	assert_int_equal(pread(fd, &count, 2, (off_t)live__num(l, "semaphore", i, 0)), 2);
 	close(fd);
 	return count;
 }

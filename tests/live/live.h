@@ -61,8 +61,8 @@ int live__main(const char *name, const char *cannot, int (*run)(void));
 	{                                                                                                              \
 		return live__main(__FILE__, live__cannot_trace(), live_tests);                                         \
 	}
-/* what the semaphore of the target's markers holds, at the address that its truth says: 0 while nobody listens */
-unsigned short live__semaphore(const struct live *l);
+/* what the i-th semaphore of the target's markers holds, at the address that its truth says: 0 while nobody listens */
+unsigned short live__semaphore(const struct live *l, size_t i);
 /* Leaves out the running test, aloud; with CI=true it fails. Does not return. */
 void live__skip(const char *why);
 /* The same, also with CI=true: no machine can be given what only the kernels of tests/vm have. Does not return. */

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* However a recording ends, it is whole, and nothing stays behind in the game or in the kernel. */
-#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -54,7 +53,7 @@ static void ended_by(int sig)
 	live__end_redframe(&l);
 	whole(&l, 0);
 	assert_true(frames_in_order(&l) > 2);
-	assert_int_equal(live__semaphore(&l), 0);
+	assert_int_equal(live__semaphore(&l, 0), 0);
 	live__free(&l);
 }
 
@@ -136,7 +135,7 @@ static void test_after_sigkill_what_was_flushed_is_readable_and_nothing_stays_at
 
 	start(&l);
 	live__record(&l, NULL);
-	assert_int_equal(live__semaphore(&l), 1);
+	assert_int_equal(live__semaphore(&l, 0), 1);
 	assert_true(live__programs_loaded() > before);
 	sleep(2); /* it flushes every second */
 	kill(l.redframe, SIGKILL);
@@ -146,11 +145,11 @@ static void test_after_sigkill_what_was_flushed_is_readable_and_nothing_stays_at
 	assert_true(frames_in_order(&l) > 20);
 	for (int i = 0; i < 500; i++) { /* the kernel frees programs a moment later */
 		after = live__programs_loaded();
-		if (after <= before && !live__semaphore(&l))
+		if (after <= before && !live__semaphore(&l, 0))
 			break;
 		usleep(10000);
 	}
-	assert_int_equal(live__semaphore(&l), 0);
+	assert_int_equal(live__semaphore(&l, 0), 0);
 	assert_true(after <= before);
 	live__free(&l);
 }
@@ -169,11 +168,11 @@ static void test_two_at_once_on_one_game_both_see_every_frame(void **state)
 	live__record(&l, NULL);
 	other = live__spawn(&l, "second", argv);
 	assert_true(live__await(&l, "second", "redframe: recording ", other));
-	assert_int_equal(live__semaphore(&l), 1); /* the kernel counts the place once, however many listen there */
+	assert_int_equal(live__semaphore(&l, 0), 1); /* the kernel counts the place once, however many listen there */
 	usleep(200000);
 	kill(l.redframe, SIGINT);
 	live__end_redframe(&l);
-	assert_int_equal(live__semaphore(&l), 1);
+	assert_int_equal(live__semaphore(&l, 0), 1);
 	usleep(100000);
 	kill(other, SIGINT);
 	assert_int_equal(live__wait(other), 0);
@@ -184,7 +183,7 @@ static void test_two_at_once_on_one_game_both_see_every_frame(void **state)
 	l.n = 0;
 	live__load_from(&l, second);
 	assert_true(frames_in_order(&l) > 2);
-	assert_int_equal(live__semaphore(&l), 0);
+	assert_int_equal(live__semaphore(&l, 0), 0);
 	live__free(&l);
 }
 

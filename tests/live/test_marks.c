@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Markers by the thousand, and with arguments in places where nobody looks for them. */
 #include <dirent.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -15,18 +14,8 @@
 
 static void expect_semaphores(const struct live *l, unsigned short want)
 {
-	unsigned short count;
-	char path[64];
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/mem", l->target);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	assert_true(fd >= 0);
-	for (int i = 0; i < 2; i++) {
-		assert_int_equal(pread(fd, &count, 2, (off_t)live__num(l, "semaphore", (size_t)i, 0)), 2);
-		assert_int_equal(count, want);
-	}
-	close(fd);
+	for (size_t i = 0; i < 2; i++)
+		assert_int_equal(live__semaphore(l, i), want);
 }
 
 /* descriptors of what is attached that redframe has open */

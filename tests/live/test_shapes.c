@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Programs of every shape that linkers make: each mark, function, text and semaphore is found where it is. */
-#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -45,14 +44,14 @@ static void marks(const char *program)
 
 	start(&l, program);
 	l.truth = live__read(&l, "truth");
-	assert_int_equal(live__semaphore(&l), 0);
+	assert_int_equal(live__semaphore(&l, 0), 0);
 	live__record(&l, "--alloc", "off", NULL);
 	assert_in_range(
-		live__semaphore(&l), 1, 2); /* the kernel counts each mapping of the page, also those without code */
+		live__semaphore(&l, 0), 1, 2); /* the kernel counts each mapping of the page, also those without code */
 	live__go(&l);
 	kill(l.redframe, SIGTERM);
 	live__end_redframe(&l);
-	assert_int_equal(live__semaphore(&l), 0);
+	assert_int_equal(live__semaphore(&l, 0), 0);
 	live__end_target(&l);
 	assert_int_equal(l.target_status | l.status, 0);
 	live__load(&l);
