@@ -102,8 +102,24 @@ static u32 child(struct tree *tree, u32 parent, enum cause cause, u64 what, u64 
 	return *slot;
 }
 
+/* Of a frame that was unusually long. */
+static void give_back(struct tree *tree)
+{
+	if (tree->cap_moments > PARTITION_KEPT) {
+		free(tree->moments);
+		tree->moments = NULL;
+		tree->cap_moments = 0;
+	}
+	if (tree->cap_hits > PARTITION_KEPT) {
+		free(tree->hits);
+		tree->hits = NULL;
+		tree->cap_hits = 0;
+	}
+}
+
 static int reset(struct tree *tree)
 {
+	give_back(tree);
 	if (!tree->nodes) {
 		tree->n_slots = 4 * BECAUSE_NODES;
 		tree->nodes = malloc((BECAUSE_NODES + ROOT_CHILDREN) * sizeof(*tree->nodes));
@@ -436,6 +452,7 @@ static int account(struct tree *tree, u32 parent, u32 tid, u64 start, u64 end)
 	tree->path[depth] = tid;
 	for (u32 i = 0; !err && i < cut->n; i++)
 		err = account_piece(tree, parent, l, tid, &cut->pieces[i]);
+	partition__rest(cut);
 	return err;
 }
 

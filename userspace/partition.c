@@ -233,6 +233,12 @@ int partition__cut(struct partition *p, const struct timeline *t, const struct l
 	return err;
 }
 
+void partition__rest(struct partition *p)
+{
+	if (p->cap > PARTITION_KEPT || p->cap_spans > PARTITION_KEPT)
+		partition__free(p);
+}
+
 void partition__free(struct partition *p)
 {
 	free(p->pieces);

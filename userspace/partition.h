@@ -19,6 +19,8 @@ struct piece {
 	bool lost; /* records were lost here */
 };
 
+#define PARTITION_KEPT 16384u /* pieces or spans */
+
 /* Reused from frame to frame; all zero to begin with. */
 struct partition {
 	struct piece *pieces;
@@ -32,6 +34,8 @@ struct partition {
 /* Cuts [start, end) of a thread: pieces in time order without gap or overlap, each longer than 0. `l` NULL is a
  * thread that nothing is known of. Pointers into the timeline hold until the next timeline__event. 0 or -ENOMEM. */
 int partition__cut(struct partition *p, const struct timeline *t, const struct line *l, u64 start, u64 end);
+/* Done with the pieces: what a usual interval needs is kept for the next one, the room of a long one is given back. */
+void partition__rest(struct partition *p);
 void partition__free(struct partition *p);
 
 #endif

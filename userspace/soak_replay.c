@@ -68,17 +68,31 @@ int soak__replay(struct soak *k)
 	return status;
 }
 
-int soak__copy_names(const char *recording, struct recording_writer *w)
+/* Once in a child: the recording may be long. */
+static int read_names(struct soak *k)
 {
 	const struct ev_hdr *rec;
 	struct recording r;
-	int err = recording__open(&r, recording), got = 0;
+	int err = recording__open(&r, k->o->replay), got = 0;
 
 	if (err)
 		return err;
-	while (!err && (got = recording__next(&r, &rec)) == 1)
+	while (!k->names.oom && (got = recording__next(&r, &rec)) == 1)
 		if (model__is_of_code(rec->kind))
-			err = recording__append(w, rec, rec->words * 8u);
+			str__add_n(&k->names, (const char *)rec, rec->words * 8u);
 	recording__close(&r);
-	return err ?: got;
+	return k->names.oom ? -ENOMEM : got;
+}
+
+int soak__copy_names(struct soak *k, struct recording_writer *w)
+{
+	int err = k->names.len ? 0 : read_names(k);
+
+	for (size_t at = 0; at < k->names.len && !err;) {
+		const struct ev_hdr *rec = (const struct ev_hdr *)(k->names.s + at);
+
+		err = recording__append(w, rec, ev__bytes(rec));
+		at += ev__bytes(rec);
+	}
+	return err;
 }

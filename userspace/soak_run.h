@@ -35,6 +35,7 @@ struct soak {
 	u64 shed_changed;
 	u64 marks, records, lost, suspended, crashes, cpu_ns, watched_ns, rss_max;
 	struct soak_limits limits;
+	struct str names; /* records of the recording that is replayed: in a child that has read them */
 	bool described;
 	int err;
 	char reason[512];
@@ -52,8 +53,8 @@ void soak__suspect_leaks(struct soak *k);
 int soak__end(struct soak *k);
 /* --replay. enum exit_status. */
 int soak__replay(struct soak *k);
-/* Names from the recording that is replayed, into a segment of it. 0 or -errno. */
-int soak__copy_names(const char *recording, struct recording_writer *w);
+/* Names from the recording that is replayed, into a segment of it: in a child. 0 or -errno. */
+int soak__copy_names(struct soak *k, struct recording_writer *w);
 /* The files that the user asked for, as of now. */
 void soak__report(struct soak *k);
 

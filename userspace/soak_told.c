@@ -85,7 +85,7 @@ int soak__name_segment(void *arg, struct recording_writer *w, struct stacks *sta
 {
 	struct soak *k = arg;
 
-	return k->o->replay ? soak__copy_names(k->o->replay, w) : session__name_segment(&k->s, w, stacks);
+	return k->o->replay ? soak__copy_names(k, w) : session__name_segment(&k->s, w, stacks);
 }
 
 static void begin_engine(struct soak *k)

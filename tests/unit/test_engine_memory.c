@@ -197,11 +197,52 @@ static void test_memory_is_bounded_while_records_come_in_bursts(void **state)
 	clean(&t, &g);
 }
 
+/* ---- a long frame ---- */
+
+/* of 2 s, in which a thread reads all the time */
+static void reading_frame(struct game *g, u32 tid)
+{
+	u64 start = g->ts, dur = 2 * NSEC_PER_SEC, n = 200000;
+
+	for (u64 i = 1; i < n; i++)
+		PUT(g, FILE_READ, file_read, start + i * (dur / n), tid, .dur = dur / n / 2, .ino = 7,
+			.dev = 8 << 20 | 1, .ret = 4096, .fd = 3, .mode = 0x81a4, .sys = SYS_ID_read);
+	frame(g, dur, 0);
+	frames(g, 300);
+}
+
+/* More than what as many records of another thread need: each of its own is cut into pieces. */
+static void test_what_explaining_a_long_frame_takes_is_given_back(void **state)
+{
+	struct told t;
+	struct engine_options o = options(&t);
+	struct game g = begin(&o);
+	u64 before, after, peak;
+
+	frames(&g, 100);
+	reading_frame(&g, GAME + 1);
+	before = memory("VmRSS:");
+	forget_peak();
+	reading_frame(&g, GAME);
+	after = memory("VmRSS:");
+	peak = memory("VmHWM:");
+	print_message("resident %llu, after a long frame of the thread itself %llu, peak %llu KiB\n",
+		(unsigned long long)before >> 10, (unsigned long long)after >> 10, (unsigned long long)peak >> 10);
+	end(&g);
+	assert_int_equal(t.frames, 702);
+#ifndef __SANITIZE_ADDRESS__
+	assert_true(peak > before + (8 << 20)); /* else this tests nothing */
+	assert_true(after < before + (4 << 20));
+#endif
+	clean(&t, &g);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_memory_stays_flat_over_hours),
 		cmocka_unit_test(test_memory_is_bounded_while_records_come_in_bursts),
+		cmocka_unit_test(test_what_explaining_a_long_frame_takes_is_given_back),
 	};
 
 	return cmocka_run_group_tests_name(__FILE__, tests, NULL, NULL);
