@@ -41,10 +41,11 @@ static int find_table(const struct elf_file *e, struct table *t)
 	return -ENODATA;
 }
 
-/* address of the description of the function at vaddr; 0: none begins there */
-static u64 find_description(const struct table *t, u64 vaddr)
+/* address of the description of the function that is the last to begin at vaddr or before; 0: there is none */
+static u64 find_description(const struct table *t, u64 vaddr, u64 *begin)
 {
 	u32 lo = 0, hi = t->count;
+	u64 found = 0;
 
 	while (lo < hi) {
 		u32 mid = lo + (hi - lo) / 2;
@@ -54,17 +55,18 @@ static u64 find_description(const struct table *t, u64 vaddr)
 		if (elf_file__read_vaddr(t->e, t->vaddr + sizeof(struct hdr) + 8ULL * mid, entry, 8) != 8)
 			return 0;
 		at = t->vaddr + (u64)(s64)entry[0];
-		if (at == vaddr)
-			return t->vaddr + (u64)(s64)entry[1];
-		if (at < vaddr)
-			lo = mid + 1;
-		else
+		if (at > vaddr) {
 			hi = mid;
+			continue;
+		}
+		*begin = at;
+		found = t->vaddr + (u64)(s64)entry[1];
+		lo = mid + 1;
 	}
-	return 0;
+	return found;
 }
 
-int eh_frame__function(const struct elf_file *e, u64 vaddr, u64 *size)
+int eh_frame__around(const struct elf_file *e, u64 vaddr, u64 *begin, u64 *size)
 {
 	struct {
 		u32 length, cie;
@@ -73,16 +75,23 @@ int eh_frame__function(const struct elf_file *e, u64 vaddr, u64 *size)
 	} fde;
 	struct table t;
 	int err = find_table(e, &t);
-	u64 at = err ? 0 : find_description(&t, vaddr);
+	u64 at = err ? 0 : find_description(&t, vaddr, begin);
 
 	if (err)
 		return err;
 	if (!at || elf_file__read_vaddr(e, at, &fde, sizeof(fde)) != sizeof(fde))
 		return -ENOENT;
 	/* the encoding stands elsewhere; that the function is where it should be says that it is the usual one */
-	if (!fde.cie || fde.length < 12 || fde.length >= 0xfffffff0 || at + 8 + (u64)(s64)fde.begin != vaddr ||
+	if (!fde.cie || fde.length < 12 || fde.length >= 0xfffffff0 || at + 8 + (u64)(s64)fde.begin != *begin ||
 		!fde.range)
 		return -ENODATA;
 	*size = fde.range;
-	return 0;
+	return vaddr - *begin < *size ? 0 : -ENOENT;
+}
+
+int eh_frame__function(const struct elf_file *e, u64 vaddr, u64 *size)
+{
+	u64 begin;
+
+	return eh_frame__around(e, vaddr, &begin, size) ?: begin == vaddr ? 0 : -ENOENT;
 }

@@ -85,6 +85,14 @@ static bool cut_offset(char *text, u64 *offset)
 	return true;
 }
 
+static void within_an_instruction(const char *where, u64 offset, char *why, size_t why_size)
+{
+	why__add(why, why_size,
+		"0x%" PRIx64
+		" of %.100s is in the middle of an instruction: a probe there would change what the game does",
+		offset, where);
+}
+
 static int by_offset(struct site_list *l, struct objects *o, const char *lib, u64 offset, char *why, size_t why_size)
 {
 	for (int i = 0; i < o->n; i++) {
@@ -96,6 +104,8 @@ static int by_offset(struct site_list *l, struct objects *o, const char *lib, u6
 		if (err == -EINVAL)
 			why__add(why, why_size, "the file offset 0x%" PRIx64 " is not in the code of %.100s", offset,
 				o->v[i].base);
+		else if (err == -EILSEQ)
+			within_an_instruction(o->v[i].base, offset, why, why_size);
 		else if (err < 0)
 			why__add(why, why_size, "%.100s: %s", o->v[i].base, strerror(-err));
 		return err;
@@ -134,6 +144,8 @@ static int by_symbol(struct site_list *l, struct objects *o, const char *lib, co
 		err = sites__add_inside(l, o, &f, *into, &use);
 		if (err == -EINVAL)
 			why__add(why, why_size, "0x%" PRIx64 " is not inside %s", *into, symbol);
+		if (err == -EILSEQ)
+			within_an_instruction(symbol, *into, why, why_size);
 		return err;
 	}
 	return last ? no_such_symbol(last, symbol, why, why_size) : no_such_object(o, lib, why, why_size);

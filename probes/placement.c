@@ -399,6 +399,25 @@ struct placement placement__at(const struct placement_code *c, u32 offset, u32 *
 	return p;
 }
 
+bool placement__splits(u16 machine, const u8 *code, size_t size, size_t offset)
+{
+	ZydisDecodedInstruction i;
+	ZydisDecoder decoder;
+	size_t at = 0;
+
+	if (machine == EM_AARCH64)
+		return offset & 3;
+	if (machine != EM_X86_64)
+		return false;
+	init_decoder(&decoder);
+	while (at < offset) {
+		if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, NULL, code + at, size - at, &i)))
+			return false;
+		at += i.length;
+	}
+	return at > offset;
+}
+
 static size_t read_outside(void *arg, u64 vaddr, void *buf, size_t n)
 {
 	return elf_file__read_vaddr(arg, vaddr, buf, n);

@@ -46,6 +46,9 @@ struct placement placement__choose(const struct placement_code *c, u32 need);
 struct placement placement__at(const struct placement_code *c, u32 offset, u32 *live);
 /* Whether the kernel emulates the instruction at code. */
 bool placement__emulated(u16 machine, const u8 *code, size_t size);
+/* Whether `offset` is within an instruction of the function whose code this is, not at its beginning: a probe there
+ * would make it another instruction. False also where that cannot be told. */
+bool placement__splits(u16 machine, const u8 *code, size_t size, size_t offset);
 /* Reads the function from the file and chooses. */
 int placement__of_symbol(struct elf_file *e, const struct elf_symbol *s, u32 need, struct placement *out);
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "eh_frame.h"
 #include "placement.h"
 #include "regs.h"
 #include "site_build.h"
@@ -157,6 +158,22 @@ int sites__add_function(struct site_list *l, struct objects *o, const struct fun
 	return push_site(l, &s);
 }
 
+/* from the beginning of the function that it is in */
+static bool splits_instruction(const struct elf_file *e, u64 vaddr)
+{
+	u64 begin, size;
+	bool splits;
+	u8 *code;
+
+	if (eh_frame__around(e, vaddr, &begin, &size) || vaddr - begin > PLACEMENT_MAX)
+		return false;
+	size = vaddr - begin + 16; /* no instruction is longer */
+	code = malloc(size);
+	splits = code && placement__splits(e->machine, code, elf_file__read_vaddr(e, begin, code, size), vaddr - begin);
+	free(code);
+	return splits;
+}
+
 int sites__add_inside(struct site_list *l, struct objects *o, const struct function *f, u64 into, const struct use *u)
 {
 	struct site s = {.desc = {.what = u->what, .sub = u->sub}};
@@ -171,6 +188,8 @@ int sites__add_inside(struct site_list *l, struct objects *o, const struct funct
 	if (into > UINT32_MAX || (f->sym.size && into >= f->sym.size) ||
 		elf_file__offset(&f->obj->elf, f->sym.vaddr + into, &s.offset))
 		return -EINVAL;
+	if (splits_instruction(&f->obj->elf, f->sym.vaddr + into))
+		return -EILSEQ;
 	c.machine = f->obj->elf.machine;
 	c.size = elf_file__read_vaddr(&f->obj->elf, f->sym.vaddr, code,
 		f->sym.size ? (size_t)min((u64)sizeof(code), f->sym.size) : sizeof(code));
@@ -187,13 +206,15 @@ int sites__add_inside(struct site_list *l, struct objects *o, const struct funct
 	return push_site(l, &s);
 }
 
-static bool offset_is_code(const struct elf_file *e, u64 offset)
+static bool offset_is_code(const struct elf_file *e, u64 offset, u64 *vaddr)
 {
 	for (u32 i = 0; i < e->n_segments; i++) {
 		const struct elf_segment *s = &e->segments[i];
 
-		if (s->type == PT_LOAD && (s->flags & PF_X) && offset >= s->offset && offset - s->offset < s->filesz)
+		if (s->type == PT_LOAD && (s->flags & PF_X) && offset >= s->offset && offset - s->offset < s->filesz) {
+			*vaddr = s->vaddr + (offset - s->offset);
 			return true;
+		}
 	}
 	return false;
 }
@@ -210,11 +231,14 @@ int sites__add_offset(struct site_list *l, struct objects *o, struct object *obj
 {
 	struct site s = {.desc = {.what = what, .sub = sub, .ret = PLACEMENT_NO_RET}, .offset = offset};
 	int err = object__open(o, obj);
+	u64 vaddr;
 
 	if (err)
 		return err;
-	if (!offset_is_code(&obj->elf, offset))
+	if (!offset_is_code(&obj->elf, offset, &vaddr))
 		return -EINVAL;
+	if (splits_instruction(&obj->elf, vaddr))
+		return -EILSEQ;
 	s.file = add_file(l, obj);
 	if (s.file < 0)
 		return s.file;

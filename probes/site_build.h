@@ -31,9 +31,9 @@ struct use {
  * and allow_stepped is unset (*stepped says so); -errno. */
 int sites__add_function(struct site_list *l, struct objects *o, const struct function *f, const struct use *u,
 	bool allow_stepped, bool *stepped);
-/* Adds a probe exactly `into` bytes behind the function's entry. */
+/* Adds a probe exactly `into` bytes behind the function's entry. -EILSEQ: within an instruction. */
 int sites__add_inside(struct site_list *l, struct objects *o, const struct function *f, u64 into, const struct use *u);
-/* Adds a probe at a file offset in code. -EINVAL where the file has no code there. */
+/* Adds a probe at a file offset in code. -EINVAL where the file has no code there, -EILSEQ: within an instruction. */
 int sites__add_offset(struct site_list *l, struct objects *o, struct object *obj, u64 offset, u8 what, u8 sub);
 /* Adds every site of a USDT probe in the process's files. Frame probes take a number and a stream where the note has
  * them, the others must have their string. Returns how many, or -errno; what was left out is in why. */

@@ -209,6 +209,31 @@ static void test_file_offset_is_taken_as_it_is(void **state)
 	fixture__kill(pid);
 }
 
+/* the breakpoint would be a part of the number that the game reads there */
+static void test_place_within_an_instruction_is_refused(void **state)
+{
+	static const char code[] =
+		"__asm__(\".text\\n.globl five\\n.type five,@function\\nfive:\\n.cfi_startproc\\nmov $1,%eax\\nret\\n"
+		".cfi_endproc\\n.size five,.-five\\n\");\n#include <unistd.h>\n"
+		"int five(void);\nint main(void) { five(); write(1, \"x\", 1); for (;;) pause(); }\n";
+	pid_t pid = start("within", "-O1", code);
+	char spec[700];
+	u64 offset;
+
+	assert_int_equal(frame(pid, "uprobe:within:five"), 1);
+	offset = list.sites[0].offset;
+	for (u64 i = 0; i <= 5; i++) {
+		int want = i == 0 || i == 5 ? 1 : -EILSEQ; /* mov has five bytes */
+
+		snprintf(spec, sizeof(spec), "uprobe:within+0x%llx", (unsigned long long)(offset + i));
+		assert_int_equal(frame(pid, spec), want);
+		snprintf(spec, sizeof(spec), "uprobe:within:five+0x%llx", (unsigned long long)i);
+		assert_int_equal(frame(pid, spec), want);
+		assert_int_equal(strstr(why, "middle of an instruction") != NULL, want < 0);
+	}
+	fixture__kill(pid);
+}
+
 static void test_wrong_specs_say_what_there_is(void **state)
 {
 	pid_t pid = start("wrong", "-O1", named);
@@ -517,6 +542,7 @@ int main(void)
 		cmocka_unit_test(test_uprobe_names_a_function_of_the_program_or_a_library),
 		cmocka_unit_test(test_label_of_a_site_names_the_same_place_again),
 		cmocka_unit_test(test_file_offset_is_taken_as_it_is),
+		cmocka_unit_test(test_place_within_an_instruction_is_refused),
 		cmocka_unit_test(test_wrong_specs_say_what_there_is),
 		cmocka_unit_test(test_process_that_ended_is_named),
 		cmocka_unit_test(test_libc_is_the_allocator_of_a_plain_program),
