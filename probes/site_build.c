@@ -275,6 +275,20 @@ static int wanted_args(const struct usdt_build *b)
 	return strcmp(b->provider, "redframe") ? 1 : 2;
 }
 
+/* A marker is a nop: one that is not may be anywhere. */
+static bool is_misplaced(const struct elf_file *e, u64 offset)
+{
+	u64 vaddr;
+	u8 c[4];
+
+	if (elf_file__read(e, offset, c, sizeof(c)) || !offset_is_code(e, offset, &vaddr))
+		return false; /* nothing to be changed there */
+	if (e->machine == EM_X86_64 &&
+		(c[0] == 0x90 || (c[0] == 0x66 && c[1] == 0x90) || (c[0] == 0x0f && c[1] == 0x1f)))
+		return false;
+	return splits_instruction(e, vaddr);
+}
+
 static bool add_note(const struct usdt_note *note, void *arg)
 {
 	struct usdt_build *b = arg;
@@ -294,6 +308,12 @@ static bool add_note(const struct usdt_note *note, void *arg)
 	}
 	if (have < 0)
 		why__add(b->why, b->why_size, "usdt:%s:%s: %s", b->provider, b->name, problem);
+	if (is_misplaced(&b->obj->elf, note->offset)) {
+		if (!b->refused++)
+			why__add(b->why, b->why_size, "usdt:%s:%s: its place is within an instruction", b->provider,
+				b->name);
+		return true;
+	}
 	s.semaphore = note->semaphore;
 	s.stepped = stepped_at(&b->obj->elf, note->offset);
 	snprintf(text, sizeof(text), "usdt:%s:%s", note->provider, note->name);

@@ -234,6 +234,22 @@ static void test_place_within_an_instruction_is_refused(void **state)
 	fixture__kill(pid);
 }
 
+static void test_marker_within_an_instruction_is_left_out(void **state)
+{
+	static const char code[] =
+		"__asm__(\".text\\nfive:\\n.cfi_startproc\\nmov $1,%eax\\nret\\n.cfi_endproc\\n"
+		".pushsection .note.stapsdt,\\\"\\\",\\\"note\\\"\\n.balign 4\\n.4byte 992f-991f,994f-993f,3\\n"
+		"991: .asciz \\\"stapsdt\\\"\\n992: .balign 4\\n993: .8byte five+1\\n.8byte 0\\n.8byte 0\\n"
+		".asciz \\\"engine\\\"\\n.asciz \\\"swap\\\"\\n.asciz \\\"\\\"\\n994: .balign 4\\n.popsection\\n\");\n"
+		"#include <unistd.h>\nint main(void) { write(1, \"x\", 1); for (;;) pause(); }\n";
+	pid_t pid = start("marker", "-O1 -no-pie", code);
+
+	assert_true(frame(pid, "usdt:engine:swap") <= 0);
+	if (!strstr(why, "within an instruction"))
+		fail_msg("it says: %s", why);
+	fixture__kill(pid);
+}
+
 static void test_wrong_specs_say_what_there_is(void **state)
 {
 	pid_t pid = start("wrong", "-O1", named);
@@ -543,6 +559,7 @@ int main(void)
 		cmocka_unit_test(test_label_of_a_site_names_the_same_place_again),
 		cmocka_unit_test(test_file_offset_is_taken_as_it_is),
 		cmocka_unit_test(test_place_within_an_instruction_is_refused),
+		cmocka_unit_test(test_marker_within_an_instruction_is_left_out),
 		cmocka_unit_test(test_wrong_specs_say_what_there_is),
 		cmocka_unit_test(test_process_that_ended_is_named),
 		cmocka_unit_test(test_libc_is_the_allocator_of_a_plain_program),
