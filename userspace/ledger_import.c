@@ -39,6 +39,15 @@ static const char *meta_key(const char *info)
 	return info;
 }
 
+/* behind "sample=", and not behind "alloc_sample="; NULL: it is not there */
+static const char *option_value(const char *options, const char *word)
+{
+	for (const char *at = options; (at = strstr(at, word)); at++)
+		if (at == options || at[-1] == ' ')
+			return at + strlen(word);
+	return NULL;
+}
+
 /* "events=sched,lock alloc=large …" */
 static int add_options(struct ledger *l, const char *options)
 {
@@ -49,10 +58,9 @@ static int add_options(struct ledger *l, const char *options)
 		const char *at;
 
 		snprintf(word, sizeof(word), "%s=", option_words[i]);
-		at = strstr(options, word);
+		at = option_value(options, word);
 		if (!at)
 			continue;
-		at += strlen(word);
 		snprintf(word, sizeof(word), "%.*s", (int)min(strcspn(at, " "), sizeof(word) - 1), at);
 		snprintf(name, sizeof(name), "option.%s", option_words[i]);
 		err = ledger__meta(l, name, word);

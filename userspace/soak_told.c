@@ -25,16 +25,25 @@ static void on_note(void *arg, const char *text)
 	soak__note(arg, "%s", text);
 }
 
+/* Only what is not the default, which runs had before there was a choice: by this runs can be compared, or not. */
+static void describe_warm_up(struct soak *k)
+{
+	char seconds[32];
+
+	if ((u64)(k->o->warm_up_seconds * 1e9) == LEDGER_WARM_NS)
+		return;
+	snprintf(seconds, sizeof(seconds), "%g", k->o->warm_up_seconds);
+	ledger__meta(k->ledger, "option.warm-up", seconds);
+}
+
 static void on_frame(void *arg, const struct soak_frame *f, const struct model *m)
 {
 	struct soak *k = arg;
-	char seconds[32];
 
 	if (!k->described) {
 		k->described = true;
 		ledger__describe(k->ledger, m);
-		snprintf(seconds, sizeof(seconds), "%g", k->o->warm_up_seconds);
-		ledger__meta(k->ledger, "option.warm-up", seconds);
+		describe_warm_up(k);
 	}
 	if (f->suspended) {
 		k->suspended++;

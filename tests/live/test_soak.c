@@ -204,6 +204,7 @@ static void test_a_recording_is_replayed_as_if_it_were_live_and_warm_up_alone_is
 	assert_true(any_says(&l, "reading"));
 	assert_true(any_says(&l, ".c:"));
 	assert_true(ask("select sum(frames) from blocks") >= 80);
+	assert_int_equal(ask("select count(*) from run_meta where name = 'option.warm-up' and value = '0'"), 1);
 	dir[strlen(dir) - 1] = '2';
 	pid = soak(&l, "warm", "--warm-up", "1000", "--replay", l.recording, NULL);
 	assert_int_equal(ended(&l, pid, "warm"), 5);

@@ -172,6 +172,36 @@ static void test_a_recording_is_the_same_run_however_often_it_is_imported(void *
 	store__close(s);
 }
 
+static int take_text(const char *const *cells, int n, void *arg)
+{
+	snprintf(arg, 64, "%s", cells[0]);
+	return 0;
+}
+
+static void test_options_that_must_be_equal_are_found_by_their_whole_name(void **state)
+{
+	static const char line[] = "0 0 0 info text=\"session.options=events=sched alloc=large alloc_sample=524288 "
+				   "sample=99 buffer=1\"\n";
+	char text[] = "/tmp/test_ledger.XXXXXX", command[160], path[64], run[RUN_ID_SIZE], value[64] = "";
+	struct store *s = open_store();
+	FILE *f = fdopen(mkstemp(text), "w");
+
+	assert_non_null(f);
+	fputs(line, f);
+	fclose(f);
+	snprintf(command, sizeof(command), "cat tests/golden/explain_cold_read.txt >> %s", text);
+	assert_int_equal(system(command), 0);
+	recording_of(text, path, sizeof(path));
+	assert_int_equal(ledger__import(s, path, run), EXIT_OK);
+	assert_int_equal(
+		store__query(s, "SELECT value FROM run_meta WHERE name = 'option.sample'", NULL, 0, take_text, value),
+		0);
+	assert_string_equal(value, "99");
+	unlink(path);
+	unlink(text);
+	store__close(s);
+}
+
 static void test_a_recording_without_frames_is_a_run_that_was_not_measured(void **state)
 {
 	struct store *s = open_store();
@@ -195,6 +225,7 @@ int main(void)
 		cmocka_unit_test(test_a_hitch_that_is_told_late_counts_where_its_frame_was),
 		cmocka_unit_test(test_closed_blocks_are_in_the_store_before_the_end),
 		cmocka_unit_test(test_a_recording_is_the_same_run_however_often_it_is_imported),
+		cmocka_unit_test(test_options_that_must_be_equal_are_found_by_their_whole_name),
 		cmocka_unit_test(test_a_recording_without_frames_is_a_run_that_was_not_measured),
 	};
 
