@@ -28,6 +28,12 @@ static void note_mark(struct drain *d, u64 ts)
 	d->mark_ts = ts;
 }
 
+static void note_switch(struct drain *d, const struct ev_switch *e)
+{
+	d->game_switches += !!(e->flags & (SWITCH_GAME | SWITCH_NEXT_GAME));
+	d->kernel_stacks += !!e->kstack;
+}
+
 int drain__take(void *arg, void *data, size_t size)
 {
 	struct drain_ring *ring = arg;
@@ -44,7 +50,7 @@ int drain__take(void *arg, void *data, size_t size)
 	d->records++;
 	d->kinds[h->kind]++;
 	if (h->kind == EV_SWITCH)
-		d->game_switches += !!(((const struct ev_switch *)h)->flags & (SWITCH_GAME | SWITCH_NEXT_GAME));
+		note_switch(d, (const struct ev_switch *)h);
 	ring->pass_bytes += size + 8; /* the ring's own header */
 	return recording__append(d->out, data, bytes);
 }

@@ -36,6 +36,7 @@ struct drain {
 	u64 records, marks, lost;
 	u64 kinds[256]; /* … of each kind */
 	u64 game_switches;
+	u64 kernel_stacks; /* taken at switches */
 	u64 lost_class[CLASS_COUNT];
 	u64 mark_ts, mark_ns, worst_ns; /* the last frame mark, the time between the last two, the longest so far */
 };

@@ -13,11 +13,12 @@ struct hits {
 	u64 stepped;            /* of those of CLASS_ALLOC */
 	u64 stepped_marks;      /* of those of CLASS_FRAME; more where not every call is a frame */
 	u64 stacks;             /* copied; they belong to no class */
+	u64 kernel_stacks;      /* taken at switches */
 };
 
 /* ns of the game's time. A uprobe's is the trap alone, the others are all that a hit adds. */
 struct prices {
-	u64 uprobe, stepped, stack, tick;
+	u64 uprobe, stepped, stack, kernel_stack, tick;
 	u64 class[CLASS_COUNT]; /* with a uprobe or a tick: what comes on top */
 	bool calibrated;        /* uprobe and stepped were measured here, and the others but tick scaled by that */
 };

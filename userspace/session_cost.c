@@ -43,6 +43,7 @@ static void count_hits(const struct session *s, struct hits *h)
 	h->class[CLASS_ALLOC] = capture__alloc_calls(s->capture, &h->stepped);
 	h->stepped_marks = capture__stepped_marks(s->capture);
 	h->stacks = capture__stacks(s->capture, skipped);
+	h->kernel_stacks = d->kernel_stacks;
 }
 
 void session__tell_effect(struct session *s, u64 ts)

@@ -160,6 +160,34 @@ static void test_the_estimate_counts_every_call_of_the_allocator(void **state)
 	live__free(&l);
 }
 
+/* a frame probe where no instruction is emulated */
+static void test_the_estimate_knows_that_a_frame_probe_is_single_stepped(void **state)
+{
+	const struct ev_effect *last = NULL;
+	const struct live_event *e;
+	u64 emulated, stepped;
+	char frame[512];
+	struct live l;
+
+	live__init(&l);
+	live__start(&l, "stepped", NULL);
+	snprintf(frame, sizeof(frame), "uprobe:%s:stepped", live__target_path("stepped"));
+	live__record(&l, "--frame", frame, NULL);
+	live__run(&l);
+	live__each(&l, at, e, EV_EFFECT)
+	{
+		if (((const struct ev_effect *)e->hdr)->class == CLASS_FRAME)
+			last = (const void *)e->hdr;
+	}
+	assert_non_null(last);
+	emulated = strtoull(model__info(l.model, "cost.probe_ns"), NULL, 10);
+	stepped = strtoull(model__info(l.model, "cost.stepped_probe_ns"), NULL, 10);
+	assert_true(last->hits >= live__count(&l, EV_FRAME) && last->hits > 0);
+	assert_true(stepped > 2 * emulated);
+	assert_true(last->ns >= last->hits * stepped);
+	live__free(&l);
+}
+
 static void test_the_kernels_statistics_count_the_runs_of_each_program(void **state)
 {
 	unsigned long long runs = 0, ns = 0;
@@ -219,6 +247,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_without_a_bound_nothing_is_left_out),
 	cmocka_unit_test(test_a_stepped_frame_source_that_gets_hot_is_left_and_said_and_not_if_it_was_named),
 	cmocka_unit_test(test_the_estimate_counts_every_call_of_the_allocator),
+	cmocka_unit_test(test_the_estimate_knows_that_a_frame_probe_is_single_stepped),
 	cmocka_unit_test(test_the_kernels_statistics_count_the_runs_of_each_program),
 	cmocka_unit_test(test_redframe_itself_never_appears_as_the_games),
 };

@@ -183,10 +183,11 @@ static void test_a_clock_that_does_not_advance_decides_nothing(void **state)
 static void test_the_estimate_is_hits_times_price_and_stepped_hits_are_dear(void **state)
 {
 	struct prices p = effect__prices(1000, 20000, 3000);
-	struct hits h = {.stepped = 10, .stacks = 2};
+	struct hits h = {.stepped = 10, .stacks = 2, .kernel_stacks = 3};
 	struct effect e;
 
 	h.class[CLASS_ALLOC] = 110;
+	h.class[CLASS_SCHED] = 5;
 	h.class[CLASS_FAULT] = 7;
 	h.class[CLASS_SAMPLE] = 5;
 	e = effect__of(&p, &h);
@@ -194,6 +195,7 @@ static void test_the_estimate_is_hits_times_price_and_stepped_hits_are_dear(void
 	assert_int_equal(e.class[CLASS_ALLOC], 100 * 1000 + 10 * 20000 + 110 * p.class[CLASS_ALLOC]);
 	assert_int_equal(e.class[CLASS_FAULT], 7 * p.class[CLASS_FAULT]);
 	assert_int_equal(e.class[CLASS_SAMPLE], 5 * (3000 + p.class[CLASS_SAMPLE]));
+	assert_int_equal(e.class[CLASS_SCHED], 5 * p.class[CLASS_SCHED] + 3 * p.kernel_stack);
 	assert_int_equal(e.stacks, 2 * p.stack);
 	assert_int_equal(e.class[CLASS_LOCK], 0);
 }
