@@ -382,7 +382,7 @@ static enum session_end wait_a_little(struct session *s)
 	return fds[1].revents && !session__outlives_target(s, clock_boot_ns()) ? END_GAME : END_NOT_YET;
 }
 
-static int pass(struct session *s)
+int session__pass(struct session *s)
 {
 	int err = drain__pass(&s->drain);
 
@@ -398,7 +398,7 @@ void session__run(struct session *s)
 
 	while (s->end == END_NOT_YET) {
 		s->end = wait_a_little(s);
-		err = pass(s);
+		err = session__pass(s);
 		if (err < 0) {
 			s->end = END_ERROR;
 			break;
@@ -406,6 +406,7 @@ void session__run(struct session *s)
 		session__take_finds(s);
 		ts = clock_boot_ns();
 		session__govern(s, ts);
+		ts = clock_boot_ns(); /* detaching takes its time */
 		if (ts - tenth >= 100 * NSEC_PER_MSEC) {
 			tenth = ts;
 			perf_map__refresh(&s->perf_map, s->target.tgid, clock_boot_ns());
@@ -452,6 +453,7 @@ static void tell_rings(struct session *s)
 int session__finish(struct session *s)
 {
 	const char *why;
+	u64 ts;
 	int err;
 
 	scout__stop(s->scout);
@@ -459,9 +461,10 @@ int session__finish(struct session *s)
 	s->stop = clock_boot_ns();
 	tell_skipped(s);
 	session__tell_uncovered(s);
-	capture__detach(s->capture);
-	meta__info(&s->out, s->stop, "session.detach_ms", "%.1f", (clock_boot_ns() - s->stop) / 1e6);
-	pass(s); /* what is still in the rings */
+	session__detach(s, DETACH_ALL);
+	session__pass(s); /* what is still in the rings */
+	ts = clock_boot_ns();
+	meta__info(&s->out, ts, "session.detach_ms", "%.1f", (ts - s->stop) / 1e6);
 	why = preload__shortfall(&s->preload);
 	if (why)
 		session__note(s, 1, CLASS_ALLOC, "allocations not covered: %s", why);

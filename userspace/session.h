@@ -91,6 +91,8 @@ bool session__interrupted(struct session *s);
 /* Loads and attaches, writing to fd (taken over; -1: to the sinks in s->out and s->stacks), and lets CMD run. enum
  * exit_status. */
 int session__attach(struct session *s, int fd);
+/* What is in the rings now. 0 or the -errno of the recording. */
+int session__pass(struct session *s);
 /* Until a limit, a signal or the end of the game. */
 void session__run(struct session *s);
 /* Detaches, empties the ring, closes the file. 0 or the first -errno of the file. */
@@ -119,6 +121,10 @@ void session__leave_sites(struct session *s, u8 what); /* enum probe_what */
 void session__take_finds(struct session *s);
 void session__tell_uncovered(struct session *s);
 void session__find_heap(struct session *s);
+
+/* userspace/session_detach.c: the sites of an enum probe_what off, or everything, while the rings are emptied */
+#define DETACH_ALL (-1)
+void session__detach(struct session *s, int what);
 
 /* userspace/session_cost.c: what recording costs the game, and what is left out where that is too much */
 void session__choose_rate(struct session *s); /* of CPU samples */

@@ -111,7 +111,7 @@ static int apply(struct session *s, enum shed_step step, bool out)
 	case SHED_ALLOC:
 		if (!out)
 			return capture__attach_sites_again(s->capture, &s->sites, PROBE_ALLOC);
-		capture__detach_sites(s->capture, PROBE_ALLOC);
+		session__detach(s, PROBE_ALLOC);
 		return 0;
 	case SHED_SAMPLE:
 		return capture__sample(s->capture, !out);

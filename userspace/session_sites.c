@@ -191,7 +191,7 @@ static int adopt(struct session *s, struct site_list *found)
 
 void session__leave_sites(struct session *s, u8 what)
 {
-	capture__detach_sites(s->capture, what);
+	session__detach(s, what);
 	for (int i = 0; i < s->sites.n; i++)
 		s->sites.sites[i].gone |= s->sites.sites[i].desc.what == what;
 }

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Markers by the thousand, and with arguments in places where nobody looks for them. */
 #include <dirent.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "drain.h"
 #include "live.h"
 #include "uprobe_multi.h"
 
@@ -93,6 +97,74 @@ static void test_five_thousand_places_attach_and_detach_in_a_second_and_few_desc
 	assert_in_range(links, 1, 100);
 	assert_true(info_ms(&l, "session.attach_ms") < 1000);
 	assert_true(info_ms(&l, "session.detach_ms") < 1000);
+	live__free(&l);
+}
+
+/* Two processes on one CPU that switch to each other as fast as they can; fds: of the pipes between them. */
+static pid_t switch_player(int from, int to)
+{
+	cpu_set_t one;
+	pid_t pid = fork();
+	char byte = 0;
+
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	CPU_ZERO(&one);
+	CPU_SET(0, &one);
+	sched_setaffinity(0, sizeof(one), &one);
+	while (write(to, &byte, 1) == 1 && read(from, &byte, 1) == 1)
+		;
+	_exit(0);
+}
+
+static u64 sched_lost_after(const struct live *l, u64 ts)
+{
+	const struct live_event *e;
+	u64 lost = 0;
+
+	live__each(l, at, e, EV_LOST)
+	{
+		if (e->hdr->ts > ts)
+			lost += ((const struct ev_lost *)e->hdr)->count;
+	}
+	return lost;
+}
+
+/* The ring holds some 20 ms of these switches, and 5,000 places take the kernel 130 ms. */
+static void test_the_ring_is_emptied_while_places_are_detached(void **state)
+{
+	const struct live_event *e;
+	u64 stop, kept = 0, lost;
+	int a[2], b[2];
+	pid_t players[2];
+	struct live l;
+
+	if (!uprobe_multi__supported())
+		live__skip("this kernel attaches probes one by one");
+	assert_int_equal(pipe(a) | pipe(b), 0);
+	live__init(&l);
+	live__start(&l, "marks", "many", NULL);
+	live__record(&l, "--frame", "usdt:engine:swap", "--events", "sched", "--buffer", "256K", NULL);
+	live__go(&l);
+	players[0] = switch_player(a[0], b[1]);
+	players[1] = switch_player(b[0], a[1]);
+	usleep(50000);
+	stop = clock_boot_ns();
+	kill(l.redframe, SIGTERM);
+	live__end_redframe(&l);
+	for (int i = 0; i < 2; i++) {
+		kill(players[i], SIGKILL);
+		waitpid(players[i], NULL, 0);
+	}
+	live__end_target(&l);
+	live__load(&l);
+	live__each(&l, at, e, EV_SWITCH) kept += e->hdr->ts > stop;
+	lost = sched_lost_after(&l, stop);
+	printf("detached in %.0f ms: %llu switches kept, %llu events lost meanwhile\n",
+		info_ms(&l, "session.detach_ms"), (unsigned long long)kept, (unsigned long long)lost);
+	assert_true(kept > 1000);
+	assert_true(lost < kept);
 	live__free(&l);
 }
 
@@ -211,6 +283,7 @@ static void test_a_number_where_no_probe_can_read_it_is_said_and_the_frames_reco
 
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_five_thousand_places_attach_and_detach_in_a_second_and_few_descriptors),
+	cmocka_unit_test(test_the_ring_is_emptied_while_places_are_detached),
 	cmocka_unit_test(test_a_low_limit_of_descriptors_is_raised_enough_or_said),
 	cmocka_unit_test(test_numbers_in_a_part_of_a_register_are_read),
 	cmocka_unit_test(test_numbers_in_memory_are_read),
