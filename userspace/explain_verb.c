@@ -111,6 +111,7 @@ struct reading {
 	const struct time_index *index; /* NULL: whole */
 	const struct index_begin *begin;
 	u64 since, until; /* frames that end in (since, until]; until 0: all */
+	u64 last;         /* no later record is wanted; 0: all are */
 	struct view *view;
 	bool print;
 };
@@ -143,11 +144,8 @@ static int read_it(struct reading *g)
 {
 	const struct explain_verb *o = g->o;
 	struct model *m = model__new();
-	struct replay replay = {.index = g->index,
-		.begin = g->begin,
-		.until = g->begin ? g->begin->until : 0,
-		.verdict = view__verdict,
-		.arg = g->view};
+	struct replay replay = {
+		.index = g->index, .begin = g->begin, .until = g->last, .verdict = view__verdict, .arg = g->view};
 	struct explain_options options;
 	struct explain *x = NULL;
 	int err = !m ? -ENOMEM : g->index ? replay__prepare_from(g->r, m, g->index) : replay__prepare(g->r, m);
@@ -205,6 +203,7 @@ static bool read_frame(struct reading *g, int *err)
 		g->begin = &b;
 		g->since = found[at]->end - 1;
 		g->until = found[at]->end;
+		g->last = b.until;
 		*err = read_it(g);
 	}
 	g->begin = NULL;
@@ -214,7 +213,7 @@ static bool read_frame(struct reading *g, int *err)
 static int whole_frame(struct reading *g)
 {
 	g->index = NULL;
-	g->since = g->until = 0;
+	g->since = g->until = g->last = 0;
 	g->print = true;
 	view__free(g->view);
 	g->view = make_view(g->o);
@@ -243,10 +242,12 @@ static int explain_times(struct reading *g)
 		return err == -ENOMEM ? err : EXIT_USAGE;
 	g->since = s.n ? s.v[0].from - 1 : 0;
 	g->until = s.n ? s.v[0].to : 0;
+	g->last = s.n ? time_index__tail(g->until) : 0;
 	g->index = s.n ? g->index : NULL;
 	if (g->index) {
 		time_index__find(g->index, g->since, g->until, ~0U, &b);
 		g->begin = &b;
+		g->last = b.until;
 	}
 	g->print = true;
 	err = read_it(g);

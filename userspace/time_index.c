@@ -12,7 +12,6 @@
 #include "time_index.h"
 
 #define LIST_MAX (1ULL << 30)
-#define TAIL_NS  (2 * NSEC_PER_SEC) /* after its end no record of a frame is still to come */
 
 _Static_assert(sizeof(struct index_point) == 40 && sizeof(struct index_frame) == 32 &&
 		       sizeof(struct index_list) == 32 && sizeof(struct index_tail) == 48,
@@ -142,7 +141,7 @@ void time_index__find(const struct time_index *ix, u64 from, u64 to, u32 stream,
 
 	*b = (struct index_begin){.until = to};
 	look_for(ix, from, to, stream, w, &b->until);
-	b->until += min(UINT64_MAX - b->until, TAIL_NS);
+	b->until = time_index__tail(b->until);
 	begin = lead_in(ix, from, w);
 	for (u64 i = 0; i < ix->list.n_points && ix->points[i].ts <= begin; i++)
 		b->point = &ix->points[i];

@@ -14,9 +14,10 @@
 
 #define INDEX_MAGIC       "RFINDEX1"
 #define INDEX_FRAMES      (2 * BASELINE_FRAMES)
-#define INDEX_SETTLE_NS   NSEC_PER_SEC /* … and this much earlier, for waits that are under way then */
-#define INDEX_LEAST_BYTES (2u << 20)   /* a smaller recording is read in no time */
-#define INDEX_STREAMS     1024u        /* beyond these none is made */
+#define INDEX_SETTLE_NS   NSEC_PER_SEC       /* … and this much earlier, for waits that are under way then */
+#define INDEX_LEAST_BYTES (2u << 20)         /* a smaller recording is read in no time */
+#define INDEX_TAIL_NS     (2 * NSEC_PER_SEC) /* after its end no record of a frame is still to come */
+#define INDEX_STREAMS     1024u              /* beyond these none is made */
 
 /* ---- on disk ---- */
 
@@ -68,12 +69,17 @@ struct index_begin {
 	u64 until;                       /* no later record says anything of it */
 };
 
+/* No later record says anything of a frame that ended then. */
+static inline u64 time_index__tail(u64 end)
+{
+	return end + min(UINT64_MAX - end, INDEX_TAIL_NS);
+}
 /* False where there is none that fits the recording. */
 bool time_index__open(struct time_index *ix, const struct recording *r);
 void time_index__free(struct time_index *ix);
-/* For the frames that touch [from, to], of one stream or of all (~0). */
 /* How many frames of each stream ended at that moment of it, or earlier. */
 void time_index__count(const struct time_index *ix, const u64 until[INDEX_STREAMS], u32 counts[INDEX_STREAMS]);
+/* For the frames that touch [from, to], of one stream or of all (~0). */
 void time_index__find(const struct time_index *ix, u64 from, u64 to, u32 stream, struct index_begin *b);
 
 /* ---- writing: an exporter, the last in the row, for the one replay of a complete recording ---- */

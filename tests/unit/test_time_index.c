@@ -18,6 +18,7 @@
 
 #include "events_desc.h"
 #include "explain_verb.h"
+#include "log.h"
 #include "recording.h"
 #include "replay.h"
 #include "syscalls.h"
@@ -326,6 +327,43 @@ static void test_a_cut_recording_has_no_index_and_is_read(void **state)
 	unlink(g.path);
 }
 
+/* What `explain --verbose` says it has read; *size: of how much. */
+static u64 bytes_told(const char *path, const char *words, u64 *size)
+{
+	int said = memfd_create("said", 0), was = dup(STDERR_FILENO), status;
+	enum log_level level = log_level;
+	unsigned long long read = 0, all = 0;
+	char text[512] = "";
+
+	fflush(stderr);
+	dup2(said, STDERR_FILENO);
+	free(explain(path, words, &status));
+	log_level = level;
+	fflush(stderr);
+	dup2(was, STDERR_FILENO);
+	close(was);
+	assert_true(pread(said, text, sizeof(text) - 1, 0) > 0);
+	close(said);
+	assert_int_equal(status, EXIT_OK);
+	assert_int_equal(sscanf(text, "redframe: %llu of %llu bytes were read", &read, &all), 2);
+	*size = all;
+	return read;
+}
+
+/* once for what holds for all of it, and again up to there */
+static void test_a_cut_recording_is_not_read_beyond_what_is_asked_for(void **state)
+{
+	struct made cut;
+	u64 size, read;
+
+	make(&cut, FRAMES, false);
+	assert_int_equal(truncate(cut.path, (off_t)(cut.w.bytes - 8)), 0);
+	read = bytes_told(cut.path, "--from 10 --to 12 --verbose", &size);
+	assert_in_range(read, size, size + size / 4);
+	assert_true(bytes_told(cut.path, "--from 10 --verbose", &size) >= 2 * size - (2u << 20));
+	unlink(cut.path);
+}
+
 /* a list of somebody's own making has a checksum that fits */
 static void mend(int fd)
 {
@@ -401,6 +439,7 @@ int main(void)
 		cmocka_unit_test(test_what_was_learnt_long_before_is_known),
 		cmocka_unit_test(test_one_frame_takes_a_small_part_of_a_long_recording),
 		cmocka_unit_test(test_a_cut_recording_has_no_index_and_is_read),
+		cmocka_unit_test(test_a_cut_recording_is_not_read_beyond_what_is_asked_for),
 		cmocka_unit_test(test_a_damaged_or_hostile_index_does_no_harm),
 		cmocka_unit_test(test_times_that_hold_no_frame_say_so),
 	};
