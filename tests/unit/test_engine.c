@@ -252,7 +252,7 @@ static void test_naming_waits_until_its_share_of_a_cpu_is_earned(void **state)
 	rmdir(t.dir);
 }
 
-static char pids[64];
+static char pids[80];
 
 static int note_pid(void *arg, struct recording_writer *w, struct stacks *stacks)
 {
