@@ -66,9 +66,8 @@ struct thread_state {
 	u64 close_ino;
 	u32 close_dev;
 	u32 close_mode;
-	u32 stack_window; /* the second that `stacks` counts in */
-	u32 stacks;       /* copied in it */
-	u32 samples;      /* CPU samples so far */
+	u64 stacks_due; /* ns, CLOCK_BOOTTIME: when the stacks that were copied of it are paid for */
+	u32 samples;    /* CPU samples so far */
 	u32 zero;
 };
 

@@ -6,10 +6,9 @@
 __u64 stacks_taken = 0;
 __u64 stacks_skipped[STACK_SKIPS] = {};
 
-/* seconds, nearly */
-#define WINDOW(ts) ((u32)((ts) >> 30))
+#define SECOND 1000000000ull
 
-static u32 window, taken_in_window;
+static u64 game_due; /* as thread_state.stacks_due, of all threads */
 
 static __always_inline int skip(enum stack_skip why)
 {
@@ -17,28 +16,28 @@ static __always_inline int skip(enum stack_skip why)
 	return 1;
 }
 
-/* The budgets. Two CPUs may both begin a window: then some more are taken, no harm. */
+/* The budgets are buckets that a second fills: who has spent all at once still gets one now and then, so that the next
+ * slow frame, in the same second, has its call chains too. due: when all that was taken would be paid for. Two CPUs may
+ * both take the last: no harm. */
+static __always_inline int is_spent(u64 *due, u64 ts, u32 per_second)
+{
+	u64 from = *due > ts ? *due : ts;
+
+	if (from - ts >= SECOND)
+		return 1;
+	*due = from + SECOND / per_second;
+	return 0;
+}
+
 static __always_inline int over_budget(struct thread_state *st, u64 ts, u32 reason)
 {
-	u32 now_window = WINDOW(ts);
-
-	if (st->stack_window != now_window) {
-		st->stack_window = now_window;
-		st->stacks = 0;
-	}
-	if (window != now_window) {
-		window = now_window;
-		taken_in_window = 0;
-	}
-	if (reason != STACK_SAMPLE && st->stacks >= opt.stacks_per_thread)
+	if (reason != STACK_SAMPLE && is_spent(&st->stacks_due, ts, opt.stacks_per_thread))
 		return skip(STACK_SKIP_THREAD);
-	if (taken_in_window >= opt.stacks_per_second)
+	if (is_spent(&game_due, ts, opt.stacks_per_second))
 		return skip(STACK_SKIP_GAME);
 	/* never at the expense of events */
 	if (bpf_ringbuf_query(ring(), BPF_RB_AVAIL_DATA) > opt.stack_ring_bytes)
 		return skip(STACK_SKIP_RING);
-	st->stacks += reason != STACK_SAMPLE;
-	__sync_fetch_and_add(&taken_in_window, 1);
 	return 0;
 }
 

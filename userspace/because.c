@@ -262,6 +262,10 @@ static void add_piece(struct node *n, const struct piece *p)
 		n->span = p->span;
 		n->off = p->off;
 	}
+	if (p->span && p->span->chain && ns > n->chain_ns) {
+		n->chain_ns = ns;
+		n->chain = p->span->chain;
+	}
 }
 
 /* Who had the CPU while a thread queued for it; returns who had it longest, 0 where nobody had. */

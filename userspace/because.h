@@ -46,6 +46,8 @@ struct node {
 	u64 late_ns;           /* SLEEP: longer than it asked for */
 	u64 longest_ns;
 	const struct span *span, *last_span; /* of the longest piece: names come from it */
+	u64 chain_ns;
+	u32 chain; /* of the longest piece that has one: not each read has a call chain; 0: none has */
 	const struct off *off, *last_off;
 	struct tally who; /* other threads by ns; of CPU_WAIT with their priority in bits 32-39 */
 	struct tally via; /* through which thread of another process they ended the wait, by ns */

@@ -214,7 +214,7 @@ static int describe_span(
 	p->kind = s ? s->kind : 0;
 	if (s && s->kind == EV_FAULT && function__name(m, s->ip, name, sizeof(name)))
 		p->where = arena__text(a, name);
-	if (s && where__fill(p, a, m, s->chain))
+	if (where__fill(p, a, m, n->chain))
 		return -ENOMEM;
 	if (n->from < n->to) {
 		p->from = n->from;
