@@ -222,6 +222,28 @@ static void test_without_stacks_there_is_none_in_the_recording(void **state)
 	live__free(&l);
 }
 
+/* Of three hitches in less than two seconds each has more cold reads than a second's budget of call chains is for. */
+static void test_the_next_slow_frame_of_a_second_has_its_call_chains_too(void **state)
+{
+	struct live l;
+	char *record[] = {(char *)live__program(), "record", "-q", "--budget", "60", "--no-trace", "-o", l.recording,
+		"--", LIVE_BUILD "/examples/hitches", "--quiet", "--hitch", "read", "--ms", "80", "--every", "30",
+		"--rounds", "3", NULL};
+	char *explain[] = {(char *)live__program(), "explain", l.recording, "--json", NULL}, *json;
+	int status, n = 0;
+
+	live__init(&l);
+	free(live__output(&l, &status, record));
+	assert_int_equal(status, 0);
+	json = live__output(&l, &status, explain);
+	assert_int_equal(status, 0);
+	for (const char *at = json; (at = strstr(at, "\"func\": \"read_cold\"")); at++)
+		n++;
+	assert_true(n >= 3);
+	free(json);
+	live__free(&l);
+}
+
 /* The recording is of the stripped program; the names come from the unstripped one, elsewhere, by build-id. */
 static void test_symbolize_adds_the_names_later(void **state)
 {
@@ -263,7 +285,7 @@ static void test_symbolize_adds_the_names_later(void **state)
 /* The trace of it, made where the program is not to be found any more. */
 static void test_a_recording_has_all_names_where_its_program_is_gone(void **state)
 {
-	char game[128], traces[2][128], script[2048];
+	char game[128], traces[2][128], script[2048], *said;
 	char *cp[] = {"cp", (char *)live__target_path("calls"), game, NULL}, *argv[] = {game, NULL, NULL};
 	struct live l;
 	int status;
@@ -280,11 +302,13 @@ static void test_a_recording_has_all_names_where_its_program_is_gone(void **stat
 	for (int i = 0; i < 2; i++)
 		snprintf(traces[i], sizeof(traces[i]), "%s/%d.pftrace", l.dir, i);
 	snprintf(script, sizeof(script),
-		"%1$s export %2$s -o %3$s && rm %4$s && mount -t tmpfs none '%5$s/live/targets' && "
+		"exec 2>&1; %1$s export %2$s -o %3$s && rm %4$s && mount -t tmpfs none '%5$s/live/targets' && "
 		"! ls %4$s '%5$s/live/targets/calls' && %1$s export %2$s -o %6$s && cmp %3$s %6$s",
 		live__program(), l.recording, traces[0], game, LIVE_BUILD, traces[1]);
-	free(live__output(&l, &status, (char *[]){"unshare", "-m", "sh", "-c", script, NULL}));
-	assert_int_equal(status, 0);
+	said = live__output(&l, &status, (char *[]){"unshare", "-m", "sh", "-xc", script, NULL});
+	if (status)
+		fail_msg("status 0x%x: %s", status, said);
+	free(said);
 	for (size_t i = 0; i < live__rows(&l, "chain"); i++)
 		same_chain(&l, i, "calls");
 	assert_true(
@@ -406,6 +430,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_programs_of_every_shape),
 	cmocka_unit_test(test_cxx_templates_virtual_calls_and_unwinding),
 	cmocka_unit_test(test_a_debug_file_of_another_build_is_refused),
+	cmocka_unit_test(test_the_next_slow_frame_of_a_second_has_its_call_chains_too),
 	cmocka_unit_test(test_symbolize_adds_the_names_later),
 	cmocka_unit_test(test_a_recording_has_all_names_where_its_program_is_gone),
 	cmocka_unit_test(test_the_kernels_own_code_in_the_game_has_a_name),
