@@ -54,8 +54,8 @@ void iids__clear(struct iids *in);
 bool iids__nearly_full(const struct iids *in);
 /* 0 where there is no room: send the string itself */
 u64 iids__id(struct iids *in, enum intern_kind kind, const char *s, size_t n);
-/* where to remember the iid of something known by an address that lasts and a number; its iid is 0 if it is not there
- */
+/* where to remember the iid of something known by an address that lasts and a number; its iid is 0 if it is not
+ * there. Holds until the next call, which may need the place. */
 struct iid_memo *iids__memo(struct iids *in, const void *who, u64 value);
 /* writes interned_data with what the importer does not know yet */
 void iids__send(struct iids *in, struct pb *b);

@@ -241,16 +241,17 @@ void perfetto__note_text(struct perfetto *p, const char *name, const char *s, si
 void perfetto__note_word(struct perfetto *p, const char *name, const struct ev_hdr *rec, const struct ev_field *f)
 {
 	struct iid_memo *memo = iids__memo(&p->iids, f, (u64)ev__value(rec, f));
+	u64 iid = memo->iid;
 	char buf[256];
 
-	if (!memo->iid) {
+	if (!iid) {
 		ev__format(rec, f, buf, sizeof(buf));
-		memo->iid = iids__id(&p->iids, INTERN_VALUE, buf, strlen(buf));
+		iid = memo->iid = iids__id(&p->iids, INTERN_VALUE, buf, strlen(buf));
 	}
-	if (memo->iid) {
+	if (iid) {
 		size_t mark = note_begin(p, name);
 
-		pb__uint(p->pb, ANNOTATION_STRING_IID, memo->iid);
+		pb__uint(p->pb, ANNOTATION_STRING_IID, iid);
 		pb__end(p->pb, mark);
 	} else {
 		perfetto__note_utf8(p, name, buf);

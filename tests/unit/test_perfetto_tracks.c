@@ -290,6 +290,28 @@ static void test_tracks_args_are_written_by_their_units(void **state)
 	trace__close(&t);
 }
 
+/* more values than the memo of what is interned has places: some share theirs with the name of the argument */
+static void test_tracks_each_word_is_its_own(void **state)
+{
+	enum { READS = 8 * IID_MEMO };
+	char expected[32];
+	struct trace t;
+
+	(void)state;
+	need_tp();
+	trace__start(&t);
+	for (u32 i = 1; i <= READS; i++)
+		PUT(&t, FILE_READ, file_read, 5000 + i, RENDER, 0, .dev = i);
+	trace__end(&t);
+	expect_clean(&t);
+	snprintf(expected, sizeof(expected), "%d,%d\n", READS, READS);
+	expect(&t,
+		"select count(*), sum(extract_arg(arg_set_id, 'debug.dev') = '0:' || (ts - 5000)) from slice "
+		"where name = 'file_read'",
+		expected);
+	trace__close(&t);
+}
+
 static void test_tracks_every_kind_but_meta_and_sched_is_shown_without_a_line_of_its_own(void **state)
 {
 	u32 shown = 0;
@@ -491,6 +513,7 @@ int main(void)
 		cmocka_unit_test(test_tracks_async_work_never_shares_a_lane),
 		cmocka_unit_test(test_tracks_more_overlaps_than_lanes_are_still_told),
 		cmocka_unit_test(test_tracks_args_are_written_by_their_units),
+		cmocka_unit_test(test_tracks_each_word_is_its_own),
 		cmocka_unit_test(test_tracks_every_kind_but_meta_and_sched_is_shown_without_a_line_of_its_own),
 		cmocka_unit_test(test_tracks_hostile_text_stays_text),
 		cmocka_unit_test(test_tracks_intern_table_that_fills_is_begun_anew),
