@@ -44,7 +44,7 @@ enum kernel_stack_skip { KERNEL_STACK_BUDGET, KERNEL_STACK_COLLISION, KERNEL_STA
 struct kernel_stack_count {
 	__u64 skipped[KERNEL_STACK_SKIPS];
 	__u32 window, taken; /* in that second, nearly */
-	__u64 pad[4];
+	__u64 pad[5];
 };
 
 /* per system call number: what it is to us */
@@ -61,8 +61,7 @@ struct cpu_state {
 	/* when each kind of interruption began, 0 not. The preempt count would say it too, but its address is not to be
 	 * had on a kernel without CONFIG_KALLSYMS_ALL */
 	__u64 hard, timer, soft;
-	__u64 runs; /* 1 + the thread that it runs, from its first switch on; 0: not known. Saves a call of a helper */
-	__u64 pad[4];
+	__u64 pad[5];
 };
 
 /* glibc's struct malloc_state, from its bins on: what the arena of the main heap keeps. The same in all 64-bit glibc

@@ -64,7 +64,7 @@ int sched__switch(u64 *ctx)
 	u16 flags = ctx[0] ? SWITCH_PREEMPT : 0, sys = SYS_NONE, state;
 	const volatile struct bpf_syscall *call;
 	struct ev_switch *e;
-	u32 kstack = 0, cpu;
+	u32 kstack = 0;
 
 	state = opt.switch_has_state ? (u16)ctx[3] | (u16)prev->exit_state : state_of(prev);
 	if (traced(prev)) {
@@ -77,9 +77,6 @@ int sched__switch(u64 *ctx)
 	}
 	if (traced(next))
 		flags |= SWITCH_NEXT_GAME;
-	cpu = bpf_get_smp_processor_id();
-	if (cpu < LOST_CPUS)
-		cpu_states[cpu].runs = (u64)next->pid + 1;
 	e = reserve(switch);
 	if (!e)
 		return lost(CLASS_SCHED);
@@ -93,23 +90,16 @@ int sched__switch(u64 *ctx)
 	return 0;
 }
 
-static __always_inline u32 current_tid(void)
-{
-	u32 cpu = bpf_get_smp_processor_id();
-	u64 runs = cpu < LOST_CPUS ? cpu_states[cpu].runs : 0;
-
-	return runs ? runs - 1 : bpf_get_current_task_btf()->pid;
-}
-
 static __always_inline int waking(struct task_struct *task, u8 flags, u16 target)
 {
+	u32 waker = bpf_get_current_task_btf()->pid;
 	struct thread_state *st;
 	struct ev_waking *e;
 
 	if (opt.lock && traced(task)) {
 		st = thread_state_if_any(task);
 		if (st && st->waking)
-			st->waker = flags & (WAKE_HARDIRQ | WAKE_SOFTIRQ) ? 0 : current_tid();
+			st->waker = flags & (WAKE_HARDIRQ | WAKE_SOFTIRQ) ? 0 : waker;
 	}
 	if (!opt.sched)
 		return 0;
@@ -118,7 +108,7 @@ static __always_inline int waking(struct task_struct *task, u8 flags, u16 target
 		return lost(CLASS_SCHED);
 	*e = (struct ev_waking){
 		HDR(WAKING, waking, now(), task->pid),
-		.waker = current_tid(),
+		.waker = waker,
 		.target_cpu = target,
 		.prio = task->prio,
 		.flags = flags,

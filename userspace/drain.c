@@ -30,6 +30,12 @@ static void note_mark(struct drain *d, u64 ts)
 
 static void note_switch(struct drain *d, const struct ev_switch *e)
 {
+	u64 *runs = e->hdr.cpu < DRAIN_CPUS ? &d->runs[e->hdr.cpu] : NULL;
+
+	if (runs) {
+		d->unseen_switches += *runs && *runs - 1 != e->hdr.tid;
+		*runs = 1 + (u64)e->next_tid;
+	}
 	d->game_switches += !!(e->flags & (SWITCH_GAME | SWITCH_NEXT_GAME));
 	d->kernel_stacks += !!e->kstack;
 }

@@ -434,6 +434,12 @@ static void tell_skipped(struct session *s)
 	if (n)
 		session__note(s, 1, CLASS_META, "the kernel passed over %llu events, most of %s: it was in use",
 			(unsigned long long)n, worst);
+	n = s->drain.unseen_switches - min(s->drain.unseen_switches, s->drain.lost_class[CLASS_SCHED]);
+	if (n)
+		session__note(s, 0, CLASS_SCHED,
+			"the kernel did not tell of %llu switches between threads: whoever came before them seems to "
+			"have had the CPU until the next",
+			(unsigned long long)n);
 }
 
 /* With one ring there is nothing to tell that the LOST records do not. */
