@@ -91,6 +91,21 @@ static double cause_ms(const struct json *rows, const char *cause, const char *f
 	return ms;
 }
 
+/* Whoever faults page by page also reads what is there: code of the same function, dear where the page is new. */
+static double between_faults_ms(const struct json *rows, const char *cause, const char *where)
+{
+	double ms = 0;
+
+	if (strcmp(cause, "page_fault"))
+		return 0;
+	json__each(rows, r)
+	{
+		if (!strcmp(cause_of(r), "code") && !strcmp(json__text(r, "what"), where))
+			ms += json__number(r, "ms");
+	}
+	return ms;
+}
+
 static const struct json *first_row(struct verdict_of *v, const struct json *rows, const char *cause)
 {
 	json__each(rows, r)
@@ -158,8 +173,8 @@ static const struct json *check_link(
 		return NULL;
 	}
 	check_names(v, row, link);
-	check_time(v, cause, cause_ms(rows, cause, code && top ? "excess_ms" : "ms"), should, noise_ms(rows, cause),
-		added_ms(v, row));
+	check_time(v, cause, cause_ms(rows, cause, code && top ? "excess_ms" : "ms"), should,
+		noise_ms(rows, cause) + between_faults_ms(rows, cause, where), added_ms(v, row));
 	v->where = has_function(row, where);
 	return row;
 }
