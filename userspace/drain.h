@@ -39,8 +39,8 @@ struct drain {
 	u64 kinds[256]; /* … of each kind */
 	u64 game_switches;
 	u64 runs[DRAIN_CPUS]; /* 1 + the thread that a CPU runs, as its last switch said; 0: not known */
-	u64 unseen_switches; /* another thread left a CPU than had come */
-	u64 kernel_stacks; /* taken at switches */
+	u64 unseen_switches;  /* another thread left a CPU than had come */
+	u64 kernel_stacks;    /* taken at switches */
 	u64 lost_class[CLASS_COUNT];
 	u64 mark_ts, mark_ns, worst_ns; /* the last frame mark, the time between the last two, the longest so far */
 };
