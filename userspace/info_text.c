@@ -157,6 +157,11 @@ static void say_cost(struct str *s, const struct facts *f)
 		secs > 0 ? (double)c->cpu_ns / 1e7 / secs : 0, fmt__bytes(bytes, sizeof(bytes), c->bytes),
 		fmt__bytes(ring, sizeof(ring), f->look->ring_used_max), fmt__bytes(rss, sizeof(rss), f->look->rss_max),
 		facts__figure(f->m, "session.attach_ms"), facts__figure(f->m, "session.detach_ms"));
+	if (model__info(f->m, "sample.hz"))
+		str__fmt(s,
+			"samples    %s a second of each CPU; a tick of their timer takes %.1f us from what runs "
+			"there\n",
+			model__info(f->m, "sample.hz"), facts__figure(f->m, "cost.tick_ns") / 1e3);
 }
 
 void facts__text(struct str *s, const struct facts *f)
