@@ -311,11 +311,11 @@ static void tell(const struct one *o, int at)
 
 /* ---- the stacks ---- */
 
-static void unwind_one(struct one *o, struct unwinder *u, const struct stack_copy *s)
+static void unwind_one(struct one *o, struct unwinder *u, const struct jit *jit, const struct stack_copy *s)
 {
 	u64 regs[PT_REGS];
 
-	o->n = unwinder__walk(u, s, o->ours, &o->truncated);
+	o->n = unwinder__walk(u, jit, s, o->ours, &o->truncated);
 	o->made = is_made(o->ours[0]);
 	stack_word(s, s->regs[AT_SP], &o->top);
 	o->core = -1;
@@ -334,12 +334,12 @@ static int unwind_all(struct session *s, Dwfl *dwfl, struct one *all)
 	u64 left = s->stacks.n;
 	int n = 0;
 
-	if (!e || unwinder__new(&u, dwfl, &jit) || stacks__rewind(&s->stacks))
+	if (!e || unwinder__new(&u, dwfl) || stacks__rewind(&s->stacks))
 		return -1;
 	srandom(1);
 	while (stacks__next(&s->stacks, e) > 0 && n < MOST) {
 		if ((u64)random() % left-- < (u64)(MOST - n))
-			unwind_one(&all[n++], u, &e->stack);
+			unwind_one(&all[n++], u, &jit, &e->stack);
 	}
 	unwinder__free(u);
 	free(e);
