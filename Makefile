@@ -165,7 +165,7 @@ test:
 	@+$(MAKE) --no-print-directory -j$(JOBS) test-programs
 	@+$(RUN_TESTS) make:check-static make:check-format make:check-docs $(filter-out $(TIMED),$(UNIT_PROGRAMS) $(SAN_PROGRAMS)) \
 		--alone $(filter $(TIMED),$(UNIT_PROGRAMS) $(SAN_PROGRAMS)) $(LIVE_PROGRAMS)
-test-programs: all $(UNIT_PROGRAMS) $(SAN_PROGRAMS) $(LIVE_PROGRAMS)
+test-programs: all $(UNIT_PROGRAMS) $(SAN_PROGRAMS) $(LIVE_PROGRAMS) $(O)/games/unwinders
 test-unit: $(UNIT_PROGRAMS)
 	@+$(RUN_TESTS) $^
 test-san: $(SAN_PROGRAMS)
