@@ -262,8 +262,11 @@ void frame_tracks__end(struct perfetto *p, const struct model *m, u64 ts)
 	char name[64];
 
 	for (u32 i = 0; p->streams && i < FRAME_STREAMS; i++) {
+		const struct frame_stream *stream = model__stream(m, i);
 		struct frame_tracks *s = &p->streams[i];
 
+		if (stream && !stream->open_since)
+			continue; /* its source was left */
 		/* one that an END closed after all came as a verdict */
 		if (!s->open || s->begun >= ts || !lane__fits(&s->frames, true, s->begun, ts))
 			continue;

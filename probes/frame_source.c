@@ -347,9 +347,9 @@ static bool take_only(struct frame_choice *c, u32 tgid, char *why, size_t why_si
 	return true;
 }
 
-static void choose(struct frame_choice *c, u32 tgid, char *why, size_t why_size)
+static void choose(struct frame_choice *c, u32 tgid, bool left, char *why, size_t why_size)
 {
-	bool one = strong(c) == 1 && !(c->vulkan && !c->v[0].vulkan), hot = false;
+	bool one = strong(c) == 1 && !(c->vulkan && !c->v[0].vulkan) && !left, hot = left;
 	int err = 0, i;
 
 	if (one && take_only(c, tgid, why, why_size))
@@ -357,7 +357,7 @@ static void choose(struct frame_choice *c, u32 tgid, char *why, size_t why_size)
 	if (tgid && c->n)
 		err = try_out(c, tgid);
 	if (c->tried)
-		hot = leave_out_hot(c, tgid, why, why_size) || one;
+		hot |= leave_out_hot(c, tgid, why, why_size) || one;
 	i = c->tried ? best(c) : -1;
 	if (c->tried)
 		tell_hits(c);
@@ -395,7 +395,29 @@ int frame_source__vulkan(
 	return n;
 }
 
-int frame_source__auto(struct frame_choice *c, struct objects *o, char *why, size_t why_size)
+bool frame_source__is_among(const char *source, const char *lines)
+{
+	size_t len = strcspn(source, " "); /* Vulkan's goes on with how many more */
+
+	for (; lines && *lines; lines += strcspn(lines, "\n"), lines += *lines == '\n')
+		if (strcspn(lines, " \n") == len && !strncmp(lines, source, len))
+			return true;
+	return false;
+}
+
+static void drop_left(struct frame_choice *c, const char *left)
+{
+	int kept = 0;
+
+	for (int i = 0; i < c->n; i++)
+		if (frame_source__is_among(c->v[i].source_text, left))
+			sites__free(&c->v[i].list);
+		else
+			c->v[kept++] = c->v[i];
+	c->n = kept;
+}
+
+int frame_source__auto(struct frame_choice *c, struct objects *o, const char *left, char *why, size_t why_size)
 {
 	struct frame_candidate *k = &c->v[0];
 	int n;
@@ -404,7 +426,9 @@ int frame_source__auto(struct frame_choice *c, struct objects *o, char *why, siz
 	n = frame_source__usdt(&k->list, o, "redframe", "frame", why, why_size);
 	if (n < 0)
 		return n;
-	if (n > 0) {
+	if (n > 0 && frame_source__is_among(k->list.sites[0].label, left)) {
+		sites__free(&k->list);
+	} else if (n > 0) {
 		snprintf(k->source_text, sizeof(k->source_text), "%.79s", k->list.sites[0].label);
 		snprintf(c->reason, sizeof(c->reason), "the game marks its frames itself");
 		c->n = 1;
@@ -413,7 +437,8 @@ int frame_source__auto(struct frame_choice *c, struct objects *o, char *why, siz
 		return 0;
 	}
 	find_candidates(c, o);
-	choose(c, o->tgid, why, why_size);
+	drop_left(c, left);
+	choose(c, o->tgid, left, why, why_size);
 	return 0;
 }
 

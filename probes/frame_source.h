@@ -30,8 +30,11 @@ struct frame_choice {
 	char reason[480];    /* why this one, in words */
 };
 
-/* With tgid 0 (a file, no process) nothing is tried out. 0 or -errno. */
-int frame_source__auto(struct frame_choice *c, struct objects *o, char *why, size_t why_size);
+/* With tgid 0 (a file, no process) nothing is tried out. Of sources that were `left`, one a line, none is taken again,
+ * and no other on suspicion: it must fire; NULL: none was. 0 or -errno. */
+int frame_source__auto(struct frame_choice *c, struct objects *o, const char *left, char *why, size_t why_size);
+/* Whether the source stands among those lines. */
+bool frame_source__is_among(const char *source, const char *lines);
 /* What the process may present through, in words ("vulkan:…, uprobe:libEGL.so.1:eglSwapBuffers"), the last resorts left
  * out, nothing tried. Returns how many there are. */
 int frame_source__candidates(struct objects *o, char *out, size_t size);

@@ -74,7 +74,7 @@ static void print_frame_source(struct objects *o)
 {
 	struct frame_choice c;
 	char why[WHY] = "";
-	int err = frame_source__auto(&c, o, why, sizeof(why));
+	int err = frame_source__auto(&c, o, NULL, why, sizeof(why));
 
 	if (err) {
 		row("frames", strerror(-err));

@@ -46,7 +46,7 @@ static void put_choice(struct objects *o, bool in_time)
 		printf("not tried, as there are so many: redframe probe -p PID does\n");
 		return;
 	}
-	if (frame_source__auto(&c, o, why, sizeof(why))) {
+	if (frame_source__auto(&c, o, NULL, why, sizeof(why))) {
 		printf("it has ended\n");
 		return;
 	}

@@ -19,11 +19,11 @@ static int read_objects(struct objects *o, u32 pid, char *why, size_t why_size)
 	return err;
 }
 
-static int frame_auto(
-	struct site_list *l, struct objects *o, char *source, size_t source_size, char *why, size_t why_size)
+static int frame_auto(struct site_list *l, struct objects *o, const char *left, char *source, size_t source_size,
+	char *why, size_t why_size)
 {
 	struct frame_choice c;
-	int err = frame_source__auto(&c, o, why, why_size), before = l->n;
+	int err = frame_source__auto(&c, o, left, why, why_size), before = l->n;
 
 	snprintf(source, source_size, "none");
 	if (!err && c.chosen >= 0) {
@@ -88,24 +88,26 @@ static void tell_peculiar(const struct site_list *l, int first, char *why, size_
 int sites__frame(
 	struct site_list *l, u32 pid, const char *spec, char *source, size_t source_size, char *why, size_t why_size)
 {
+	bool is_auto = !strcmp(spec, "auto") || !strncmp(spec, SITES_AUTO_BUT, strlen(SITES_AUTO_BUT));
 	struct objects o;
 	int err;
 
 	why[0] = 0;
 	snprintf(source, source_size, "%s", spec);
-	if (frame_spec__check(spec)) {
+	if (!is_auto && frame_spec__check(spec)) {
 		why__add(why, why_size, "--frame %.100s: it is " FRAME_SPECS, spec);
 		return -EINVAL;
 	}
 	if (!strcmp(spec, "none"))
 		return 0;
 	err = read_objects(&o, pid, why, why_size);
-	if (err && !strcmp(spec, "auto"))
+	if (err && is_auto)
 		snprintf(source, source_size, "none");
 	if (err)
 		return err;
-	if (!strcmp(spec, "auto")) {
-		err = frame_auto(l, &o, source, source_size, why, why_size);
+	if (is_auto) {
+		err = frame_auto(
+			l, &o, spec[4] ? spec + strlen(SITES_AUTO_BUT) : NULL, source, source_size, why, why_size);
 	} else if (!strcmp(spec, "vulkan") || !strncmp(spec, "vulkan:", 7)) {
 		err = frame_source__vulkan(l, &o, source, source_size, why, why_size);
 	} else if (!strncmp(spec, "usdt:", 5)) {

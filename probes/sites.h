@@ -46,9 +46,10 @@ void sites__free(struct site_list *l); /* closes the files */
 
 /* SPEC of --frame: "auto", "none", "vulkan", "usdt:PROVIDER:NAME", "uprobe:LIB:SYMBOL", "uprobe:PATH+0xOFF". With auto
  * exactly one source is chosen, so that no frame counts twice; `source` says which, in the same words, or what was
- * looked for.
+ * looked for. SITES_AUTO_BUT and sources, one a line: one that fires, but none of these.
  */
-#define FRAME_SPECS "auto, none, vulkan, usdt:PROVIDER:NAME, uprobe:LIB:SYMBOL or uprobe:PATH+0xOFFSET"
+#define SITES_AUTO_BUT "auto but\n"
+#define FRAME_SPECS    "auto, none, vulkan, usdt:PROVIDER:NAME, uprobe:LIB:SYMBOL or uprobe:PATH+0xOFFSET"
 int sites__frame(
 	struct site_list *l, u32 pid, const char *spec, char *source, size_t source_size, char *why, size_t why_size);
 int frame_spec__check(const char *spec); /* whether SPEC has one of these forms: 0 or -errno */

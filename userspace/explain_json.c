@@ -299,6 +299,10 @@ static void add_game(struct str *s, const struct model *m)
 	json__member(s, "exe", model__info(m, "game.exe"));
 	str__add(s, "}, ");
 	json__member(s, "frame_source", model__info(m, "frame.source"));
+	if (model__info(m, "frame.left")) {
+		str__add(s, ", ");
+		json__member(s, "frame_source_left", model__info(m, "frame.left"));
+	}
 	str__add(s, ", ");
 	json__member(s, "kernel", model__info(m, "kernel.release"));
 	str__add(s, ", \"meta\": {");

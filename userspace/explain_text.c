@@ -278,6 +278,10 @@ static void add_recording(struct str *s, const struct model *m, const struct rec
 		str__add(s, ", frames from ");
 		add_escaped(s, model__info(m, "frame.source"));
 	}
+	if (model__info(m, "frame.left")) {
+		str__add(s, ", ");
+		add_escaped(s, model__info(m, "frame.left"));
+	}
 	str__add(s, "\n");
 }
 

@@ -50,6 +50,8 @@ static void add_game(struct str *s, const struct model *m)
 	str__add(s, "}, ");
 	json__member(s, "frame_source", model__info(m, "frame.source"));
 	str__add(s, ", ");
+	json__member(s, "frame_source_left", model__info(m, "frame.left"));
+	str__add(s, ", ");
 	json__member(s, "kernel", model__info(m, "kernel.release"));
 	str__add(s, ", \"meta\": {");
 	add_infos(s, m, "meta.");

@@ -31,6 +31,7 @@ static void say_origin(struct str *s, const struct facts *f)
 		version ? version : "?");
 	row(s, "recorded", line.s);
 	row(s, "frames by", model__info(m, "frame.source"));
+	row(s, "", model__info(m, "frame.left"));
 	for (i = 0; i < model__info_count(m); i++) {
 		model__info_at(m, i, &key, &value);
 		if (strncmp(key, "meta.", 5))

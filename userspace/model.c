@@ -74,6 +74,8 @@ static int info(struct model *m, const struct ev_hdr *rec)
 	if (!err && !strcmp(text, "game.tgid"))
 		err = threads__game(m, (u32)strtoul(eq + 1, NULL, 10));
 	m->follows |= !strcmp(text, "session.children");
+	if (!strcmp(text, "frame.left"))
+		frames__left(m);
 	if (!err && !strncmp(text, "child.", 6))
 		err = threads__child(m, (u32)strtoul(text + 6, NULL, 10));
 	return err;

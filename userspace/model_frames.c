@@ -311,6 +311,17 @@ const struct frame_stream *model__stream(const struct model *m, u32 id)
 	return id < m->streams.n ? &((const struct mstream *)m->streams.entries[id].value)->s : NULL;
 }
 
+/* The frame source was left: no frame reaches over that, whatever marks frames then. */
+void frames__left(struct model *m)
+{
+	for (u32 i = 0; i < m->streams.n; i++) {
+		struct mstream *s = m->streams.entries[i].value;
+
+		s->open = false;
+		s->s.open_since = s->seen = 0;
+	}
+}
+
 void frames__scene(struct model *m, const struct ev_hdr *rec)
 {
 	char text[EV_MAX_BYTES];

@@ -163,6 +163,7 @@ void memory__forget(struct model *m); /* the process begins another program */
 void memory__free(struct model *m);
 int frames__event(struct model *m, const struct ev_frame *rec);
 void frames__scene(struct model *m, const struct ev_hdr *rec);
+void frames__left(struct model *m);
 int frames__lost(struct model *m, const struct ev_lost *rec);
 int frames__shed(struct model *m, const struct ev_shed *rec);
 

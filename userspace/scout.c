@@ -50,9 +50,11 @@ struct scout {
 	struct scout_find find; /* under lock, while `found` */
 	bool found;
 	bool stop, settled;
-	int blind;        /* -errno, until it was told */
-	u64 seen;         /* hash of the files mapped */
-	u64 code, closer; /* pages of code as of then; and when (ms) to look whatever they are */
+	char anew[SCOUT_SPEC_SIZE];  /* SPEC to begin with anew, under lock; "": nothing */
+	char frame[SCOUT_SPEC_SIZE]; /* what it was */
+	int blind;                   /* -errno, until it was told */
+	u64 seen;                    /* hash of the files mapped */
+	u64 code, closer;            /* pages of code as of then; and when (ms) to look whatever they are */
 	char more[256];
 	struct relative family[FAMILY_MAX];
 	int n_family;
@@ -368,6 +370,23 @@ static bool is_due(struct scout *s)
 	return due | s->by_time;
 }
 
+static void begin_anew(struct scout *s)
+{
+	pthread_mutex_lock(&s->lock);
+	if (s->anew[0]) {
+		memcpy(s->frame, s->anew, sizeof(s->frame));
+		s->anew[0] = 0;
+		s->want.frame = s->frame;
+		s->want.more = NULL;
+		s->want.unsure = false;
+		s->want.now = true;
+		__atomic_store_n(&s->settled, false, __ATOMIC_RELAXED);
+		s->again_step = AGAIN_FIRST_MS;
+		s->again = now_ms() + s->again_step;
+	}
+	pthread_mutex_unlock(&s->lock);
+}
+
 static void *run(void *arg)
 {
 	struct scout *s = arg;
@@ -375,6 +394,7 @@ static void *run(void *arg)
 	if (wants_vulkan(s))
 		watch_devices(s);
 	while (!__atomic_load_n(&s->stop, __ATOMIC_RELAXED)) {
+		begin_anew(s);
 		if (__atomic_load_n(&s->settled, __ATOMIC_RELAXED) && s->want.unsure) {
 			s->want.frame = NULL;
 			s->want.unsure = false;
@@ -436,6 +456,13 @@ int scout__blind(struct scout *s)
 void scout__settle(struct scout *s)
 {
 	__atomic_store_n(&s->settled, true, __ATOMIC_RELAXED);
+}
+
+void scout__look_anew(struct scout *s, const char *frame)
+{
+	pthread_mutex_lock(&s->lock);
+	snprintf(s->anew, sizeof(s->anew), "%s", frame);
+	pthread_mutex_unlock(&s->lock);
 }
 
 void scout__stop(struct scout *s)

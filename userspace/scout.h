@@ -9,6 +9,7 @@
 
 #include "sites.h"
 
+#define SCOUT_SPEC_SIZE 640
 struct scout_want {
 	u32 tgid;
 	u32 family;        /* look for frames among the descendants of this process as well; 0: no */
@@ -41,6 +42,8 @@ bool scout__take(struct scout *s, struct scout_find *out);
 int scout__blind(struct scout *s);
 /* The frame source fires: no other is looked for. */
 void scout__settle(struct scout *s);
+/* It was left: from now on another is looked for, SPEC. */
+void scout__look_anew(struct scout *s, const char *frame);
 void scout__stop(struct scout *s); /* NULL is fine */
 
 #endif

@@ -365,8 +365,8 @@ static enum session_end limit_reached(const struct session *s, u64 ts)
 		return s->each_pass(s->each_pass_arg, ts);
 	if (s->o->seconds && ts - s->start >= s->o->seconds * NSEC_PER_SEC)
 		return END_DURATION;
-	/* N frames lie between N + 1 marks */
-	if (s->o->frames && s->drain.marks > s->o->frames)
+	/* N frames lie between N + 1 marks, of one source */
+	if (s->o->frames && s->drain.marks > s->o->frames + s->n_left)
 		return END_FRAMES;
 	return END_NOT_YET;
 }

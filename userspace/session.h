@@ -40,8 +40,12 @@ struct session {
 	struct site_list sites;
 	struct images images;
 	struct perf_map perf_map;
-	char source[256]; /* the frame source in words */
-	bool have_frames; /* … and whether there is one */
+	char source[256];    /* the frame source in words */
+	bool have_frames;    /* … and whether there is one */
+	char left[512];      /* those that were called too often for their cost, one a line */
+	char told_left[600]; /* and until when they were recorded, in words */
+	u32 n_left;
+	u64 marks_left, left_ts; /* what they had counted, and when the last was left */
 	struct capture *capture;
 	struct recording_writer out;
 	struct drain drain;
@@ -118,6 +122,8 @@ int session__retarget(struct session *s, u32 tgid);
 bool session__outlives_target(struct session *s, u64 ts);
 void session__tend_family(struct session *s);
 void session__leave_sites(struct session *s, u8 what); /* enum probe_what */
+/* The frame source costs too much: another one is looked for. */
+void session__replace_frame_source(struct session *s);
 void session__take_finds(struct session *s);
 void session__tell_uncovered(struct session *s);
 void session__find_heap(struct session *s);

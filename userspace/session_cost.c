@@ -167,11 +167,11 @@ static void leave_hot_source(struct session *s, u64 ts)
 		!stepped_rate__look(&s->stepped_rate, ts, capture__stepped_marks(s->capture)))
 		return;
 	session__note(s, 1, CLASS_FRAME,
-		"%s has been called %llu times a second, each single-stepped: no frames are recorded from here on; "
-		"--frame %s records them at that cost",
+		"%s has been called %llu times a second, each single-stepped: no frames are recorded from here on, "
+		"unless another source is found; --frame %s records them at that cost",
 		s->source, (unsigned long long)s->stepped_rate.calls_per_sec, s->source);
-	session__leave_sites(s, PROBE_FRAME);
-	s->have_frames = false;
+	session__replace_frame_source(s);
+	s->stepped_rate = (struct stepped_rate){0};
 }
 
 void session__govern(struct session *s, u64 ts)

@@ -105,6 +105,7 @@ int session__retarget(struct session *s, u32 tgid)
 	for (int what = PROBE_FRAME; what <= PROBE_ALLOC; what++)
 		session__leave_sites(s, (u8)what);
 	s->have_frames = false;
+	s->left[0] = 0; /* it may be right for this one */
 	s->alone_since = 0;
 	target__close(&s->target);
 	s->target = t;

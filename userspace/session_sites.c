@@ -8,6 +8,7 @@
 
 #include "../preload/area.h"
 #include "capture.h"
+#include "frame_source.h"
 #include "heap.h"
 #include "log.h"
 #include "maps.h"
@@ -204,6 +205,30 @@ static void leave_frame_source(struct session *s)
 	s->have_frames = false;
 }
 
+/* What has come from it stays; a frame that is open ends in no mark any more. */
+void session__replace_frame_source(struct session *s)
+{
+	char spec[SCOUT_SPEC_SIZE];
+	size_t len = strlen(s->left), told;
+	u64 ts;
+
+	session__leave_sites(s, PROBE_FRAME);
+	s->have_frames = false;
+	s->n_left++;
+	ts = session__stamp(s);
+	s->marks_left = s->drain.marks;
+	s->left_ts = ts;
+	told = strlen(s->told_left);
+	snprintf(s->told_left + told, sizeof(s->told_left) - told, "%s%s until %.3f s", told ? "; " : "", s->source,
+		(ts - s->start) / 1e9);
+	meta__info(&s->out, ts, "frame.left", "%s", s->told_left);
+	/* more than that is not left in one recording: what does not fit may be found again, and left again */
+	snprintf(s->left + len, sizeof(s->left) - len, "%s\n", s->source);
+	snprintf(spec, sizeof(spec), SITES_AUTO_BUT "%s", s->left);
+	if (s->scout)
+		scout__look_anew(s->scout, spec);
+}
+
 static void take_frame_source(struct session *s, const struct scout_find *f)
 {
 	u64 ts;
@@ -215,6 +240,11 @@ static void take_frame_source(struct session *s, const struct scout_find *f)
 	ts = session__stamp(s);
 	meta__info(&s->out, ts, "frame.source", "%s", f->source);
 	log_info("frames: %s (from %.1f s on)", f->source, (ts - s->start) / 1e9);
+	if (s->n_left)
+		session__note(s, 1, CLASS_FRAME,
+			"frames are from %s, from %.3f s on: they compare to those before only as far as both "
+			"sources fire once a frame",
+			f->source, (ts - s->start) / 1e9);
 	if (f->why[0])
 		session__note(s, 0, CLASS_FRAME, "frames: %s", f->why);
 }
@@ -271,12 +301,12 @@ static void tell_blind(struct session *s)
 
 void session__take_finds(struct session *s)
 {
-	bool same;
+	bool same, late; /* found before it was left */
 	struct scout_find f;
 
 	if (!s->scout)
 		return;
-	if (s->drain.marks >= SETTLED_MARKS)
+	if (s->drain.marks - s->marks_left >= SETTLED_MARKS)
 		scout__settle(s->scout);
 	tell_blind(s);
 	if (!scout__take(s->scout, &f))
@@ -286,9 +316,11 @@ void session__take_finds(struct session *s)
 		return;
 	}
 	same = !strcmp(f.source, s->source);
-	if (f.frame && s->have_frames && !same && !s->drain.marks)
+	if (f.frame && s->have_frames && !same && s->drain.marks == s->marks_left)
 		leave_frame_source(s);
-	drop_sites(s, &f.sites, f.frame && s->have_frames && !same);
+	late = s->left[0] && (f.frame ? frame_source__is_among(f.source, s->left) : !s->have_frames);
+	f.frame &= !late;
+	drop_sites(s, &f.sites, late || (f.frame && s->have_frames && !same));
 	attach_finds(s, &f);
 	if (f.frame) {
 		s->sites.unsure = f.sites.unsure;
@@ -299,11 +331,14 @@ void session__take_finds(struct session *s)
 		session__start_scout(s, true); /* of another process now */
 }
 
-/* Of CMD's program the scout looks for the allocator: that it found none is known at the end. */
+/* What the scout was to find is known at the end: another frame source, and the allocator of CMD's program. */
 void session__tell_uncovered(struct session *s)
 {
 	const struct record_options *o = s->o;
 
+	if (s->left[0] && !s->have_frames)
+		session__note(s, 1, CLASS_FRAME, "no other frame source was found in the %.1f s since",
+			(s->stop - s->left_ts) / 1e9);
 	for (int i = 0; i < s->sites.n; i++)
 		if (s->sites.sites[i].desc.what == PROBE_ALLOC && !s->sites.sites[i].gone)
 			return;

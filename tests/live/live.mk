@@ -43,6 +43,12 @@ $(SHAPES:%=$(O)/live/targets/calls_%): $(O)/live/targets/calls_%: tests/live/tar
 $(O)/live/test_shapes: | $(SHAPES:%=$(O)/live/targets/frame_%)
 $(O)/live/test_stacks: | $(SHAPES:%=$(O)/live/targets/calls_%)
 
+# a game that presents through two layers
+$(O)/live/targets/hot_layers: tests/live/targets/hot_source.c tests/live/targets/target.h
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -D_GNU_SOURCE $(TARGET_FLAGS) -DLAYERED -o $@ $<
+$(O)/live/test_cost: | $(O)/live/targets/hot_layers
+
 # whose malloc it is: its own for everyone, its own for itself alone, the C library's within it, and that without names
 ALLOCS = own hidden static nameless
 ALLOC_FLAGS = $(TARGET_FLAGS) -std=gnu11 -D_GNU_SOURCE -fno-builtin

@@ -272,6 +272,19 @@ static void test_time_that_goes_back_makes_no_frame(void **state)
 	assert_int_equal(frames[0].start, 20 * MS);
 }
 
+static void test_no_frame_reaches_over_a_change_of_source(void **state)
+{
+	feed(model, 10 * MS, 1, 5, 0, FRAME_NO_NUMBER, FRAME_MARK);
+	feed(model, 20 * MS, 1, 5, 0, FRAME_NO_NUMBER, FRAME_MARK);
+	say(model, "frame.left=uprobe:liba:present until 0.020 s");
+	assert_int_equal(model__stream(model, 0)->open_since, 0); /* and nothing waits for its end */
+	feed(model, 900 * MS, 1, 5, 0, FRAME_NO_NUMBER, FRAME_MARK);
+	feed(model, 910 * MS, 1, 5, 0, FRAME_NO_NUMBER, FRAME_MARK);
+	assert_int_equal(n_frames, 2);
+	assert_int_equal(frames[0].end, 20 * MS);
+	assert_int_equal(frames[1].start, 900 * MS);
+}
+
 static void test_streams_without_end_stay_bounded(void **state)
 {
 	u64 i;
@@ -300,6 +313,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_usdt_marks_are_never_taken_for_doubled, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_losses_are_spread_over_the_frames_that_they_hurt, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_time_that_goes_back_makes_no_frame, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_frame_reaches_over_a_change_of_source, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_streams_without_end_stay_bounded, setup, teardown),
 	};
 

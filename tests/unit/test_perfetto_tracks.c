@@ -146,6 +146,22 @@ static void test_tracks_a_frame_that_did_not_end_says_so(void **state)
 	trace__close(&t);
 }
 
+static void test_tracks_a_frame_of_a_source_that_was_left_is_not_shown(void **state)
+{
+	struct trace t;
+
+	(void)state;
+	need_tp();
+	trace__start(&t);
+	mark(&t, 100 * MS, 8);
+	put_info(&t, "frame.left=uprobe:liba:present until 0.1 s");
+	fault(&t, 300 * MS, 1 * MS, GAME);
+	trace__end(&t);
+	expect_clean(&t);
+	expect(&t, "select count(*) from slice where name glob '*unfinished*'", "0\n");
+	trace__close(&t);
+}
+
 static void test_tracks_frames_come_first_in_the_process(void **state)
 {
 	struct trace t;
@@ -507,6 +523,7 @@ int main(void)
 		cmocka_unit_test(test_tracks_head_tells_machine_clock_and_meta),
 		cmocka_unit_test(test_tracks_each_frame_is_a_slice_and_a_slow_one_tells_why),
 		cmocka_unit_test(test_tracks_a_frame_that_did_not_end_says_so),
+		cmocka_unit_test(test_tracks_a_frame_of_a_source_that_was_left_is_not_shown),
 		cmocka_unit_test(test_tracks_frames_come_first_in_the_process),
 		cmocka_unit_test(test_tracks_spans_nest_and_those_that_cannot_get_another_lane),
 		cmocka_unit_test(test_tracks_random_spans_keep_their_exact_times),
