@@ -83,7 +83,7 @@ static int begin(struct pass *p, int fd, const char *recording, const char *trac
 	if (trace[0] && slices__open(&p->trace, &slices) == -ENOMEM)
 		return -ENOMEM;
 	if (recording[0] && !p->r.truncated && p->r.size >= INDEX_LEAST_BYTES) {
-		p->index = time_index__writer(fd, &p->r);
+		p->index = time_index__writer(fd, p->r.end, &p->r);
 		if (!p->index)
 			return -ENOMEM;
 	}

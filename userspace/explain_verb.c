@@ -264,7 +264,8 @@ static int run(const struct explain_verb *o, struct recording *r)
 
 	if (!g.view)
 		return -ENOMEM;
-	g.index = time_index__open(&ix, r) ? &ix : NULL;
+	/* what begins at the beginning is read soonest without one, and JSON of a frame takes all of it anyway */
+	g.index = time_index__get(&ix, r, o->only.from_s > 0 || (o->frame != NOT_GIVEN && !o->json)) ? &ix : NULL;
 	err = o->frame != NOT_GIVEN ? explain_frame(&g) : explain_times(&g);
 	log_debug("%llu of %llu bytes were read%s", (unsigned long long)r->bytes_read, (unsigned long long)r->size,
 		g.index ? ", by the time index" : "");

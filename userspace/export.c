@@ -182,7 +182,7 @@ int verb__export(int argc, char **argv)
 		recording__close(&r);
 		return EXIT_USAGE;
 	}
-	err = write_out(&r, time_index__open(&ix, &r) ? &ix : NULL, ops, &o);
+	err = write_out(&r, time_index__get(&ix, &r, o.only.from_s > 0 || o.only.frames) ? &ix : NULL, ops, &o);
 	if (r.truncated)
 		log_warn("%s was cut short: exported up to the cut", argv[0]);
 	recording__close(&r);

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -8,14 +7,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cache_dir.h"
 #include "events_desc.h"
 #include "log.h"
 #include "name_cache.h"
 #include "recording.h"
 #include "symbols.h"
 
-#define FILE_BYTES  (64u << 20)  /* a larger one begins anew */
-#define ALL_BYTES   (256u << 20) /* then those that were not used for longest go */
+#define FILE_BYTES  (64u << 20) /* a larger one begins anew */
+#define ALL_BYTES   (256u << 20)
 #define DEBUG_LABEL "cache.debug=1"
 
 struct name_cache {
@@ -29,49 +29,6 @@ struct name_cache {
 	u64 *known; /* what was asked for, sorted */
 	u32 n_known, cap_known;
 };
-
-/* ---- where ---- */
-
-static bool is_safe(int fd, mode_t type)
-{
-	struct stat st;
-
-	return !fstat(fd, &st) && (st.st_mode & S_IFMT) == type && st.st_uid == geteuid() && !(st.st_mode & 022);
-}
-
-/* the folder `name` in dir, made where it is missing; -1: it is another user's, or no folder */
-static int enter(int dir, const char *name)
-{
-	int fd;
-
-	mkdirat(dir, name, 0700);
-	fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0 || is_safe(fd, S_IFDIR))
-		return fd;
-	log_debug("%s is not this user's alone: no names are kept in it", name);
-	close(fd);
-	return -1;
-}
-
-static int open_dir(void)
-{
-	const char *own = getenv("REDFRAME_CACHE"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-	int base, cache = -1, dir = -1;
-
-	if (own)
-		return *own ? enter(AT_FDCWD, own) : -1;
-	if (xdg && *xdg == '/')
-		cache = enter(AT_FDCWD, xdg);
-	else if (home && *home == '/' && (base = open(home, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) >= 0) {
-		cache = is_safe(base, S_IFDIR) ? enter(base, ".cache") : -1;
-		close(base);
-	}
-	if (cache >= 0) {
-		dir = enter(cache, "redframe");
-		close(cache);
-	}
-	return dir;
-}
 
 /* ---- what is there ---- */
 
@@ -150,7 +107,7 @@ static void load(struct name_cache *c)
 
 	if (fd < 0)
 		return;
-	if (!is_safe(fd, S_IFREG)) {
+	if (!cache_dir__is_safe(fd, S_IFREG)) {
 		close(fd);
 		return;
 	}
@@ -187,7 +144,7 @@ struct name_cache *name_cache__open(Dwfl_Module *mod)
 	c->bias = bias;
 	c->start = start;
 	c->end = end;
-	c->dir = n > 0 ? open_dir() : -1;
+	c->dir = n > 0 ? cache_dir__open(NULL) : -1;
 	if (c->dir < 0) {
 		free(c);
 		return NULL;
@@ -294,41 +251,6 @@ void name_cache__add(struct name_cache *c, const struct ev_hdr *rec)
 		((struct ev_source *)h)->addr -= c->bias;
 }
 
-/* The one that was not used for longest, and how much they are in all; "": there is none. */
-static u64 look_for_oldest(int dir, char *oldest, size_t size)
-{
-	DIR *d = fdopendir(dup(dir));
-	struct timespec least = {};
-	struct dirent *e;
-	struct stat st;
-	u64 all = 0;
-
-	oldest[0] = 0;
-	while (d && (e = readdir(d))) {
-		if (fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
-			continue;
-		all += (u64)st.st_size;
-		if (!oldest[0] || st.st_mtim.tv_sec < least.tv_sec) {
-			snprintf(oldest, size, "%s", e->d_name);
-			least = st.st_mtim;
-		}
-	}
-	if (d) {
-		rewinddir(d);
-		closedir(d);
-	}
-	return all;
-}
-
-static void make_room(int dir)
-{
-	char oldest[NAME_MAX + 1];
-
-	while (look_for_oldest(dir, oldest, sizeof(oldest)) > ALL_BYTES && oldest[0])
-		if (unlinkat(dir, oldest, 0))
-			return;
-}
-
 static int write_all(struct name_cache *c, int fd, const u64 *addrs, u32 n)
 {
 	struct ev_info info = {.hdr = {.kind = EV_INFO}};
@@ -361,7 +283,7 @@ static void replace(struct name_cache *c, const u64 *addrs, u32 n)
 		return;
 	if (write_all(c, fd, addrs, n) || renameat(c->dir, new, c->dir, c->name))
 		unlinkat(c->dir, new, 0);
-	make_room(c->dir);
+	cache_dir__make_room(c->dir, ALL_BYTES);
 }
 
 void name_cache__close(struct name_cache *c, const u64 *addrs, u32 n)

@@ -3,9 +3,8 @@
  * Names and lines of an image's addresses, kept from one recording to the next by the image's build-id: reading them
  * from its debug data takes seconds, and every segment of a soak and every night's run asks for the same ones.
  *
- * One file each in $REDFRAME_CACHE ("": nothing is kept), else redframe in $XDG_CACHE_HOME or ~/.cache, if that belongs
- * to the user who runs redframe. A file is a recording of SYMBOLs, SOURCEs, and a CALL for each address that was asked
- * for, with addresses as the image's file counts them.
+ * One file each (cache_dir.h): a recording of SYMBOLs, SOURCEs, and a CALL for each address that was asked for, with
+ * addresses as the image's file counts them.
  */
 #ifndef REDFRAME_NAME_CACHE_H
 #define REDFRAME_NAME_CACHE_H

@@ -139,6 +139,11 @@ int recording__seek(struct recording *r, u64 from, u64 to)
 	return 0;
 }
 
+u64 recording__records_end(const struct recording *r)
+{
+	return min(r->end, r->size);
+}
+
 int recording__rewind(struct recording *r)
 {
 	return recording__seek(r, r->hdr.header_bytes, r->end);

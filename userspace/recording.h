@@ -90,6 +90,8 @@ const char *recording__strerror(int err);
 int recording__next(struct recording *r, const struct ev_hdr **rec);
 /* Back to the first record. 0 or -errno. */
 int recording__rewind(struct recording *r);
+/* Where its records end, as far as they are there. */
+u64 recording__records_end(const struct recording *r);
 /* To the record at `from`; those up to `to` are read. 0 or -errno. */
 int recording__seek(struct recording *r, u64 from, u64 to);
 void recording__close(struct recording *r);

@@ -43,7 +43,8 @@ int replay__prepare(struct recording *r, struct model *m)
 
 int replay__prepare_from(struct recording *r, struct model *m, const struct time_index *ix)
 {
-	return recording__seek(r, ix->list.names_from, ix->list.names_to) ?: foretell(r, m) ?: recording__rewind(r);
+	return recording__seek(ix->told, ix->list.names_from, ix->list.names_to)
+		       ?: foretell(ix->told, m) ?: recording__rewind(r);
 }
 
 void replay__explain_options(const struct model *m, struct explain_options *o)
@@ -72,6 +73,18 @@ static int give_verdicts(struct run *u, bool flush)
 	return err;
 }
 
+static int give_bare(struct run *u)
+{
+	const struct frame *f = model__ended_frame(u->m);
+	int err = 0;
+
+	if (!f || !u->opts || !u->opts->bare)
+		return 0;
+	for (int i = 0; i < u->n && !err; i++)
+		err = u->e[i]->ops->frame(u->e[i], u->m, &(struct verdict){.frame = *f});
+	return err;
+}
+
 static int feed(struct run *u, const struct ev_hdr *rec)
 {
 	int i, err = model__event(u->m, rec);
@@ -80,7 +93,7 @@ static int feed(struct run *u, const struct ev_hdr *rec)
 		err = explain__event(u->x, u->m, rec);
 	for (i = 0; i < u->n && !err; i++)
 		err = u->e[i]->ops->event(u->e[i], u->m, rec);
-	return err ? err : give_verdicts(u, false);
+	return err ?: give_bare(u) ?: give_verdicts(u, false);
 }
 
 static bool is_known(struct run *u, u64 ts)
@@ -167,12 +180,13 @@ static int begin_at(struct run *u, struct recording *r)
 {
 	const struct index_list *l = &u->opts->index->list;
 	const struct index_begin *b = u->opts->begin;
-	int err = recording__seek(r, l->names_from, l->names_to) ?: give_names(u, r);
+	struct recording *told = u->opts->index->told;
+	int err = recording__seek(told, l->names_from, l->names_to) ?: give_names(u, told);
 
 	if (!b->point)
 		return err ?: recording__rewind(r);
 	if (!err)
-		err = recording__seek(r, b->point->state_from, b->point->state_to) ?: give_state(u, r);
+		err = recording__seek(told, b->point->state_from, b->point->state_to) ?: give_state(u, told);
 	count_frames(u);
 	u->known_ts = b->point->ts;
 	u->known_same = b->point->same;
@@ -186,8 +200,7 @@ static int finish(struct run *u)
 	int i, err = 0;
 
 	while (!err && (rec = model__finish(u->m)))
-		if (u->x)
-			err = explain__event(u->x, u->m, rec);
+		err = u->x ? explain__event(u->x, u->m, rec) : give_bare(u);
 	if (!err)
 		err = give_verdicts(u, true);
 	for (i = 0; i < u->n && !err; i++)
@@ -234,7 +247,7 @@ int replay__index(int fd)
 	if (!err) {
 		replay__explain_options(m, &options);
 		x = explain__new(&options);
-		writer = time_index__writer(fd, &r);
+		writer = time_index__writer(fd, r.end, &r);
 		err = x && writer ? replay__run(&r, m, x, &writer, 1, NULL) : -ENOMEM;
 	}
 	if (writer)

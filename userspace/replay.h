@@ -21,6 +21,7 @@ struct replay {
 	const struct time_index *index;
 	const struct index_begin *begin;
 	u64 until; /* no record later than this is wanted; 0: all are */
+	bool bare; /* without an explain: exporters get frames all the same, in verdicts that say nothing else */
 	/* what to do; both may be NULL */
 	void (*verdict)(const struct verdict *v, const struct model *m, void *arg);
 	/* now and then; returns true to stop with -EINTR */

@@ -29,12 +29,13 @@ static bool read_all(int fd, void *to, size_t n, u64 at)
 	return true;
 }
 
-static bool is_tail(const struct index_tail *t, const struct recording *r)
+/* `in`: the recording that the index stands behind */
+static bool is_tail(const struct index_tail *t, const struct recording *in, const struct recording *r)
 {
-	u64 end = r->size - sizeof(*t);
+	u64 end = in->size - sizeof(*t);
 
 	return !memcmp(t->magic, INDEX_MAGIC, sizeof(t->magic)) && t->uuid == r->hdr.uuid[0] &&
-	       t->records_end == r->end && t->list_offset >= r->end && t->list_offset <= end &&
+	       t->records_end == recording__records_end(r) && t->list_offset >= in->end && t->list_offset <= end &&
 	       t->list_bytes == end - t->list_offset && t->list_bytes >= sizeof(struct index_list) &&
 	       t->list_bytes <= LIST_MAX;
 }
@@ -47,17 +48,17 @@ static bool is_range(u64 from, u64 to, u64 least, u64 most)
 static bool check_list(const struct time_index *ix, const struct recording *r, const struct index_tail *t)
 {
 	const struct index_list *l = &ix->list;
-	u64 left = t->list_bytes - sizeof(*l), last = 0;
+	u64 left = t->list_bytes - sizeof(*l), last = 0, behind = ix->told->end;
 
 	if (l->n_points > left / sizeof(*ix->points) || l->n_frames > left / sizeof(*ix->frames) ||
 		l->n_points * sizeof(*ix->points) + l->n_frames * sizeof(*ix->frames) != left ||
-		!is_range(l->names_from, l->names_to, r->end, t->list_offset))
+		!is_range(l->names_from, l->names_to, behind, t->list_offset))
 		return false;
 	for (u64 i = 0; i < l->n_points; i++) {
 		const struct index_point *p = &ix->points[i];
 
-		if (p->ts < last || !is_range(p->offset, p->offset, r->hdr.header_bytes, r->end) ||
-			!is_range(p->state_from, p->state_to, r->end, t->list_offset))
+		if (p->ts < last || !is_range(p->offset, p->offset, r->hdr.header_bytes, t->records_end) ||
+			!is_range(p->state_from, p->state_to, behind, t->list_offset))
 			return false;
 		last = p->ts;
 	}
@@ -67,17 +68,17 @@ static bool check_list(const struct time_index *ix, const struct recording *r, c
 	return true;
 }
 
-bool time_index__open(struct time_index *ix, const struct recording *r)
+static bool read_index(struct time_index *ix, const struct recording *r)
 {
+	const struct recording *in = ix->told;
 	struct index_tail t;
 	bool good;
 
-	*ix = (struct time_index){};
-	if (r->end == UINT64_MAX || r->size - r->end < sizeof(t) ||
-		!read_all(r->fd, &t, sizeof(t), r->size - sizeof(t)) || !is_tail(&t, r))
+	if (in->end == UINT64_MAX || in->size - in->end < sizeof(t) ||
+		!read_all(in->fd, &t, sizeof(t), in->size - sizeof(t)) || !is_tail(&t, in, r))
 		return false;
 	ix->buf = malloc(t.list_bytes);
-	good = ix->buf && read_all(r->fd, ix->buf, t.list_bytes, t.list_offset) &&
+	good = ix->buf && read_all(in->fd, ix->buf, t.list_bytes, t.list_offset) &&
 	       crc32(0, (const Bytef *)ix->buf, (uInt)t.list_bytes) == t.list_crc;
 	if (good) {
 		memcpy(&ix->list, ix->buf, sizeof(ix->list));
@@ -85,13 +86,34 @@ bool time_index__open(struct time_index *ix, const struct recording *r)
 		ix->frames = (const struct index_frame *)(ix->points + min(ix->list.n_points, t.list_bytes / 40));
 		good = check_list(ix, r, &t);
 	}
-	if (!good)
-		time_index__free(ix);
 	return good;
+}
+
+bool time_index__open(struct time_index *ix, struct recording *r)
+{
+	*ix = (struct time_index){.told = r};
+	if (read_index(ix, r))
+		return true;
+	time_index__free(ix);
+	return false;
+}
+
+bool time_index__open_apart(struct time_index *ix, const struct recording *r, int fd)
+{
+	*ix = (struct time_index){};
+	if (recording__open_fd(&ix->own, fd))
+		return false;
+	ix->told = &ix->own;
+	if (read_index(ix, r))
+		return true;
+	time_index__free(ix);
+	return false;
 }
 
 void time_index__free(struct time_index *ix)
 {
+	if (ix->told == &ix->own)
+		recording__close(&ix->own);
 	free(ix->buf);
 	*ix = (struct time_index){};
 }

@@ -11,6 +11,7 @@
 #define REDFRAME_TIME_INDEX_H
 
 #include "baseline.h"
+#include "recording.h"
 
 #define INDEX_MAGIC       "RFINDEX1"
 #define INDEX_FRAMES      (2 * BASELINE_FRAMES)
@@ -18,6 +19,7 @@
 #define INDEX_LEAST_BYTES (2u << 20)         /* a smaller recording is read in no time */
 #define INDEX_TAIL_NS     (2 * NSEC_PER_SEC) /* after its end no record of a frame is still to come */
 #define INDEX_STREAMS     1024u              /* beyond these none is made */
+#define INDEX_MADE_BYTES  (20u << 20)        /* a smaller recording without one is read faster than one is made */
 
 /* ---- on disk ---- */
 
@@ -53,10 +55,11 @@ struct index_tail {
 
 /* ---- reading ---- */
 
-struct recording;
 struct model;
 
 struct time_index {
+	struct recording *told; /* states and names stand in it: the recording itself, or own */
+	struct recording own;
 	struct index_list list;
 	char *buf;
 	const struct index_point *points;
@@ -75,7 +78,12 @@ static inline u64 time_index__tail(u64 end)
 	return end + min(UINT64_MAX - end, INDEX_TAIL_NS);
 }
 /* False where there is none that fits the recording. */
-bool time_index__open(struct time_index *ix, const struct recording *r);
+bool time_index__open(struct time_index *ix, struct recording *r);
+/* The same of an index in a file of its own, which it takes over (time_index_made.c). */
+bool time_index__open_apart(struct time_index *ix, const struct recording *r, int fd);
+/* For one that has none: it was cut off, or what recorded it was. Its index is looked for in the user's cache, and with
+ * `make` it is made, which takes as long as reading all of the recording, and kept there. */
+bool time_index__get(struct time_index *ix, struct recording *r, bool make);
 void time_index__free(struct time_index *ix);
 /* How many frames of each stream ended at that moment of it, or earlier. */
 void time_index__count(const struct time_index *ix, const u64 until[INDEX_STREAMS], u32 counts[INDEX_STREAMS]);
@@ -85,8 +93,10 @@ void time_index__find(const struct time_index *ix, u64 from, u64 to, u32 stream,
 /* ---- writing: an exporter, the last in the row, for the one replay of a complete recording ---- */
 
 struct exporter;
-/* fd: of that recording, for writing; stays the caller's. The index is cut off again where it cannot be written. NULL
- * when out of memory. */
-struct exporter *time_index__writer(int fd, const struct recording *r);
+/* fd: of that recording, or of another file, for writing from `at` on; stays the caller's. The index is cut off again
+ * where it cannot be written. NULL when out of memory. */
+struct exporter *time_index__writer(int fd, u64 at, const struct recording *r);
+/* Whether it was. */
+bool time_index__written(const struct exporter *writer);
 
 #endif

@@ -25,6 +25,7 @@
 
 #define POINT_BYTES  (1u << 20) /* of records from point to point, at least … */
 #define POINT_SHARE  100        /* … and so many times as much as the states take */
+#define POINTS_MAX   16384u     /* so that the index of a huge recording stays small */
 #define SAMPLE_BYTES (64u << 10)
 #define SAMPLES      4096u /* 256 MiB: more than merge holds back */
 #define MARKS        34u   /* of a stream, the latest: all that the model makes of earlier ones */
@@ -55,12 +56,13 @@ struct writer {
 	struct exporter base;
 	const struct recording *r;
 	struct output out;
-	u64 at; /* in the file: where the next byte goes */
+	u64 from, at; /* in the file: where it begins, and where the next byte goes */
 	bool failed;
 
 	struct seen samples[SAMPLES]; /* a ring */
 	u64 n_samples;
 	u64 next_point; /* record offset before which none is made */
+	u64 step;       /* from point to point, at least */
 	u64 ts;
 	u32 same;
 
@@ -323,7 +325,7 @@ static int make_point(struct writer *w, const struct model *m)
 	*p = (struct index_point){.ts = w->ts, .offset = offset, .state_from = w->at, .same = w->same};
 	err = put_state(w, m);
 	p->state_to = w->at;
-	w->next_point = offset + max((u64)POINT_BYTES, POINT_SHARE * (p->state_to - p->state_from));
+	w->next_point = offset + max(w->step, POINT_SHARE * (p->state_to - p->state_from));
 	return err;
 }
 
@@ -378,8 +380,10 @@ static int put_names(void *arg, const void *fixed, size_t bytes, const char *tex
 static void put_list(struct writer *w)
 {
 	const struct recording_hdr *h = &w->r->hdr;
-	struct index_tail t = {
-		.magic = INDEX_MAGIC, .uuid = h->uuid[0], .records_end = w->r->end, .list_offset = w->at};
+	struct index_tail t = {.magic = INDEX_MAGIC,
+		.uuid = h->uuid[0],
+		.records_end = recording__records_end(w->r),
+		.list_offset = w->at};
 	const struct {
 		const void *data;
 		size_t n;
@@ -422,7 +426,7 @@ static void writer_close(struct exporter *e)
 {
 	struct writer *w = writer_of(e);
 
-	if (w->base.fd >= 0 && ftruncate(w->base.fd, (off_t)w->r->end))
+	if (w->base.fd >= 0 && ftruncate(w->base.fd, (off_t)w->from))
 		log_debug("half a time index stays behind the recording: %s", errstr(errno));
 	for (u32 i = 0; i < w->threads.n; i++)
 		if (w->threads.entries[i].value != &gone)
@@ -444,7 +448,12 @@ static const struct exporter_ops writing = {
 	.close = writer_close,
 };
 
-struct exporter *time_index__writer(int fd, const struct recording *r)
+bool time_index__written(const struct exporter *writer)
+{
+	return writer->fd < 0;
+}
+
+struct exporter *time_index__writer(int fd, u64 at, const struct recording *r)
 {
 	struct writer *w = calloc(1, sizeof(*w));
 
@@ -452,10 +461,11 @@ struct exporter *time_index__writer(int fd, const struct recording *r)
 		return NULL;
 	w->base = (struct exporter){.ops = &writing, .fd = fd};
 	w->r = r;
-	w->at = r->end;
+	w->from = w->at = at;
 	w->out.fd = fd;
-	w->next_point = r->hdr.header_bytes + POINT_BYTES;
-	if (lseek(fd, (off_t)r->end, SEEK_SET) < 0)
+	w->step = max((u64)POINT_BYTES, r->size / POINTS_MAX);
+	w->next_point = r->hdr.header_bytes + w->step;
+	if (lseek(fd, (off_t)at, SEEK_SET) < 0)
 		fail(w, -errno);
 	return &w->base;
 }
