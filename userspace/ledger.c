@@ -340,6 +340,11 @@ u64 ledger__frames(const struct ledger *l)
 	return l->frames;
 }
 
+bool ledger__is_warm_up(const struct ledger *l)
+{
+	return l->block.warm_up;
+}
+
 u64 ledger__measured(const struct ledger *l)
 {
 	return l->measured;

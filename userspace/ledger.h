@@ -51,7 +51,8 @@ int ledger__meta(struct ledger *l, const char *key, const char *value); /* as st
 /* What the model has seen of the CPUs' time: once for each life of the game, when it has ended. */
 void ledger__add_cpu_use(struct ledger *l, const struct model *m);
 u64 ledger__frames(const struct ledger *l);
-u64 ledger__measured(const struct ledger *l); /* … of them that are no warm-up: the figures are of these */
+bool ledger__is_warm_up(const struct ledger *l); /* the last frame */
+u64 ledger__measured(const struct ledger *l);    /* … of them that are no warm-up: the figures are of these */
 int ledger__add_memory(struct ledger *l, u64 now_ns, u64 rss, u64 heap, u64 mapped, u64 mappings);
 int ledger__note(struct ledger *l, u64 now_ns, const char *text);
 /* Writes what is open and the run's end, at now (BOOTTIME). 0 or the first -errno. */

@@ -85,15 +85,17 @@ int output__apart(const char *path, int fd)
 	return refuse(path, EINVAL, "is the recording itself: name another file");
 }
 
-int output__make_dir(const char *path)
+int output__make_dir(const char *path, bool *made)
 {
-	bool made = !mkdir(path, 0755);
-	int fd, err = made || errno == EEXIST ? 0 : errno;
+	int fd, err = mkdir(path, 0755) ? errno : 0;
+
+	*made = !err;
+	err = err == EEXIST ? 0 : err;
 
 	fd = err ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return refuse(path, err ?: errno, errstr(err ?: errno));
-	if (made)
+	if (*made)
 		give_to_caller(fd);
 	close(fd);
 	return 0;

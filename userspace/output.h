@@ -14,8 +14,8 @@ int output__open(const char *path, bool force);
 /* That the path is not what fd reads, which would be emptied: 0, or -EINVAL after a message. */
 int output__apart(const char *path, int fd);
 
-/* The directory, made where it is missing and then the caller's too. 0 or -errno after a message. */
-int output__make_dir(const char *path);
+/* The directory, made where it is missing and then the caller's too. 0 or -errno after a message. *made: it was. */
+int output__make_dir(const char *path, bool *made);
 
 /* Buffered writing to an fd that the caller owns; nothing is written after the first error. */
 struct output {

@@ -64,7 +64,8 @@ static int take_scene(const char *const *cells, int n, void *arg)
 	struct run_facts *f = arg;
 	struct run_scene *sc = APPEND(f, scenes);
 	u64 *const to[] = {&sc->frames, &sc->slow, &sc->unsure, &sc->lost, &sc->dur_ns, &sc->max_ns,
-		&sc->over_budget_ns, &sc->cold_bytes, &sc->allocs, &sc->alloc_bytes, &sc->faults, &sc->warm_up_frames};
+		&sc->over_budget_ns, &sc->cold_bytes, &sc->allocs, &sc->alloc_bytes, &sc->faults, &sc->warm_up_frames,
+		&sc->warm_up_slow};
 
 	if (!sc)
 		return -ENOMEM;
@@ -146,7 +147,8 @@ static int load_scenes(struct store *s, struct run_facts *f)
 		"SELECT scene, sum(frames * (1 - warm_up)), sum(slow * (1 - warm_up)), sum(unsure * (1 - warm_up)), "
 		"sum(lost * (1 - warm_up)), sum(dur_ns * (1 - warm_up)), max(max_ns * (1 - warm_up)), "
 		"sum(over_budget_ns * (1 - warm_up)), sum(cold_bytes * (1 - warm_up)), sum(allocs * (1 - warm_up)), "
-		"sum(alloc_bytes * (1 - warm_up)), sum(faults * (1 - warm_up)), sum(frames * warm_up) FROM blocks "
+		"sum(alloc_bytes * (1 - warm_up)), sum(faults * (1 - warm_up)), sum(frames * warm_up), sum(slow * "
+		"warm_up) FROM blocks "
 		"WHERE run_id = $1 GROUP BY scene ORDER BY scene",
 		take_scene);
 
@@ -220,17 +222,15 @@ static int load_findings(struct store *s, struct run_facts *f)
 
 	/* of each kind the row of its longest frame, and the sums of all of it */
 	snprintf(sql, sizeof(sql),
-		"SELECT h.fingerprint, f.cause, f.pattern, b.scene, h.sentence, h.trace, h.worst_ns, h.worst_frame, "
-		"h.worst_ms, "
-		"h.total, h.excess, h.first_ms FROM (SELECT x.*, sum(hitches) OVER (PARTITION BY fingerprint) AS "
-		"total, "
-		"sum(excess_ns) OVER (PARTITION BY fingerprint) AS excess, min(worst_ms) OVER (PARTITION BY "
-		"fingerprint) AS "
-		"first_ms, row_number() OVER (PARTITION BY fingerprint ORDER BY worst_ns DESC, block) AS nth FROM "
-		"hitches x "
-		"WHERE run_id = $1) h JOIN blocks b ON b.run_id = h.run_id AND b.block = h.block LEFT JOIN "
-		"fingerprints f ON "
-		"f.run_id = h.run_id AND f.fingerprint = h.fingerprint WHERE h.nth = 1 ORDER BY h.excess DESC LIMIT %d",
+		"SELECT h.fingerprint, f.cause, f.pattern, h.scene, h.sentence, h.trace, h.worst_ns, h.worst_frame, "
+		"h.worst_ms, h.total, h.excess, h.first_ms FROM (SELECT x.*, b.scene, "
+		"sum(x.hitches) OVER (PARTITION BY x.fingerprint) AS total, "
+		"sum(x.excess_ns) OVER (PARTITION BY x.fingerprint) AS excess, "
+		"min(x.worst_ms) OVER (PARTITION BY x.fingerprint) AS first_ms, "
+		"row_number() OVER (PARTITION BY x.fingerprint ORDER BY x.worst_ns DESC, x.block) AS nth "
+		"FROM hitches x JOIN blocks b ON b.run_id = x.run_id AND b.block = x.block "
+		"WHERE x.run_id = $1 AND b.warm_up = 0) h LEFT JOIN fingerprints f "
+		"ON f.run_id = $1 AND f.fingerprint = h.fingerprint WHERE h.nth = 1 ORDER BY h.excess DESC LIMIT %d",
 		HITCHES_MAX);
 	if (!err)
 		err = ask(s, f, sql, take_hitch);

@@ -18,8 +18,8 @@
 struct run_scene {
 	char *name;
 	u64 frames, slow, unsure, lost, dur_ns, max_ns, p50_ns, p95_ns, p99_ns;
-	u64 below[RUN_BOUNDS]; /* frames of at most so long, to 0.8 % */
-	u64 warm_up_frames;    /* beside them: counted, but in none of the figures */
+	u64 below[RUN_BOUNDS];            /* frames of at most so long, to 0.8 % */
+	u64 warm_up_frames, warm_up_slow; /* beside them: counted, but in none of the figures */
 	u64 over_budget_ns, cold_bytes, allocs, alloc_bytes, faults;
 	u64 peak_rss, first_rss, last_rss; /* 0: not measured */
 };

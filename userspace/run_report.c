@@ -38,13 +38,15 @@ static void json_scene(struct str *s, const struct run_scene *sc)
 	str__add(s, "{");
 	json__member(s, "scene", sc->name);
 	str__fmt(s,
-		", \"measured\": %s, \"frames\": %llu, \"warm_up_frames\": %llu, \"slow\": %llu, \"unsure\": %llu, "
+		", \"measured\": %s, \"frames\": %llu, \"warm_up_frames\": %llu, \"warm_up_slow\": %llu, \"slow\": "
+		"%llu, \"unsure\": %llu, "
 		"\"lost_events\": "
 		"%llu, "
 		"\"p50_ms\": %.6f, \"p95_ms\": %.6f, \"p99_ms\": %.6f, \"max_ms\": %.6f, \"hitches_per_min\": %.6f, ",
 		sc->frames ? "true" : "false", (unsigned long long)sc->frames, (unsigned long long)sc->warm_up_frames,
-		(unsigned long long)sc->slow, (unsigned long long)sc->unsure, (unsigned long long)sc->lost,
-		ms(sc->p50_ns), ms(sc->p95_ns), ms(sc->p99_ns), ms(sc->max_ns), per_minute(sc->slow, sc->dur_ns));
+		(unsigned long long)sc->warm_up_slow, (unsigned long long)sc->slow, (unsigned long long)sc->unsure,
+		(unsigned long long)sc->lost, ms(sc->p50_ns), ms(sc->p95_ns), ms(sc->p99_ns), ms(sc->max_ns),
+		per_minute(sc->slow, sc->dur_ns));
 	str__fmt(s,
 		"\"over_budget_ms\": %.6f, \"cold_bytes\": %llu, \"allocations\": %llu, \"allocated_bytes\": %llu, "
 		"\"faults\": %llu, \"peak_rss_bytes\": %llu}",
@@ -118,7 +120,7 @@ static void add_escaped(struct str *s, const char *text)
 
 static void make_text(struct str *s, const struct run_facts *f)
 {
-	u64 warm_up = 0;
+	u64 warm_up = 0, warm_slow = 0;
 
 	add_escaped(s, f->game);
 	str__fmt(s, ", run %s: %s", f->id, run_facts__result(f));
@@ -133,6 +135,7 @@ static void make_text(struct str *s, const struct run_facts *f)
 		char name[64];
 
 		warm_up += sc->warm_up_frames;
+		warm_slow += sc->warm_up_slow;
 		term__escape(name, sizeof(name), sc->name[0] ? sc->name : "-", strlen(sc->name[0] ? sc->name : "-"));
 		if (!sc->frames) {
 			str__fmt(s, "  %-24s not measured: %llu frames of warm-up only\n", name,
@@ -144,8 +147,10 @@ static void make_text(struct str *s, const struct run_facts *f)
 			ms(sc->p99_ns), ms(sc->max_ns), per_minute(sc->slow, sc->dur_ns));
 	}
 	if (warm_up)
-		str__fmt(s, "  %llu more frames, of each scene's warm-up, are in no figure above\n",
-			(unsigned long long)warm_up);
+		str__fmt(s,
+			"  %llu more frames (%llu of them slow), of each scene's warm-up, are in no figure and no "
+			"hitch here\n",
+			(unsigned long long)warm_up, (unsigned long long)warm_slow);
 	for (int i = 0; i < f->n_hitches && i < 10; i++) {
 		str__fmt(s, "%s  %llu×, worst %.1f ms: ", i ? "" : "\n", (unsigned long long)f->hitches[i].hitches,
 			ms(f->hitches[i].worst_ns));

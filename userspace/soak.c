@@ -56,7 +56,7 @@ static int make_dir(struct soak *k)
 		log_err("--output: the path is too long");
 		return -ENAMETOOLONG;
 	}
-	return output__make_dir(k->dir) ?: refuse_used(k->dir);
+	return output__make_dir(k->dir, &k->made_dir) ?: refuse_used(k->dir);
 }
 
 static s64 now_ms(void)
@@ -259,6 +259,15 @@ static int run(struct soak *k)
 	return status;
 }
 
+/* It could not begin. A folder that is not empty, or was there, stays. */
+static void undo(struct soak *k, int status)
+{
+	if (k->ledger)
+		ledger__end(k->ledger, k->stop, status, "it could not begin");
+	if (k->made_dir)
+		rmdir(k->dir);
+}
+
 int verb__soak(int argc, char **argv)
 {
 	struct soak_options o;
@@ -280,8 +289,8 @@ int verb__soak(int argc, char **argv)
 	k->stop = k->stop ?: clock_boot_ns();
 	if (k->engine && k->ledger && !status)
 		status = soak__end(k);
-	else if (k->ledger)
-		ledger__end(k->ledger, k->stop, status, "it could not begin");
+	else
+		undo(k, status);
 	session__free(&k->s);
 	ledger__free(k->ledger);
 	engine__free(k->engine);

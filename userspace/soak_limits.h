@@ -18,7 +18,7 @@ struct soak_limits {
 	} scenes[SOAK_LIMITS_SCENES];
 };
 
-/* A frame; failed: bits of enum limit_kind. */
+/* A frame that is no warm-up; failed: bits of enum limit_kind. */
 void soak_limits__frame(struct soak_limits *l, const char *scene, const struct amounts *did, u32 failed);
 /* A check in the store for each scene and limit. Whether any was crossed; says which. */
 bool soak_limits__check(const struct soak_limits *l, const struct amounts *limits, struct store *s, const char *run);

@@ -36,7 +36,7 @@ struct soak {
 	u64 marks, records, lost, suspended, crashes, cpu_ns, watched_ns, rss_max;
 	struct soak_limits limits;
 	struct str names; /* records of the recording that is replayed: in a child that has read them */
-	bool described;
+	bool described, made_dir;
 	int err;
 	char reason[512];
 };

@@ -49,8 +49,9 @@ static void on_frame(void *arg, const struct soak_frame *f, const struct model *
 		k->suspended++;
 		return;
 	}
-	soak_limits__frame(&k->limits, f->v->frame.scene, &f->did, f->failed);
 	ledger__verdict(k->ledger, f->v, m, NULL, NULL);
+	if (!ledger__is_warm_up(k->ledger))
+		soak_limits__frame(&k->limits, f->v->frame.scene, &f->did, f->failed);
 }
 
 static void on_hitch(void *arg, const struct finding *f)

@@ -170,6 +170,21 @@ static void test_a_folder_that_another_soak_used_is_refused(void **state)
 	end(&l);
 }
 
+/* and a second one into it is not confused */
+static void test_one_that_cannot_begin_leaves_no_folder_and_takes_none_away(void **state)
+{
+	struct live l;
+
+	begin(&l);
+	for (int there = 0; there < 2; there++) {
+		assert_int_equal(ended(&l, soak(&l, "said", "-n", "no-such-game", NULL), "said"), 3);
+		assert_int_equal(access(dir, F_OK), there ? 0 : -1);
+		assert_int_equal(access(store, F_OK), -1);
+		assert_int_equal(there ? rmdir(dir) : mkdir(dir, 0755), 0);
+	}
+	end(&l);
+}
+
 static void test_two_at_once_share_a_store(void **state)
 {
 	const char *name;
@@ -206,10 +221,14 @@ static void test_a_recording_is_replayed_as_if_it_were_live_and_warm_up_alone_is
 	assert_true(ask("select sum(frames) from blocks") >= 80);
 	assert_int_equal(ask("select count(*) from run_meta where name = 'option.warm-up' and value = '0'"), 1);
 	dir[strlen(dir) - 1] = '2';
-	pid = soak(&l, "warm", "--warm-up", "1000", "--replay", l.recording, NULL);
+	pid = soak(&l, "warm", "--warm-up", "1000", "--fail", "frame=60", "--replay", l.recording, NULL);
 	assert_int_equal(ended(&l, pid, "warm"), 5);
 	said(&l, "warm", "frames are warm-up: no visit to a scene took longer than 1000 s");
 	assert_int_equal(ask("select count(*) from run_ends where status = 5 and reason like '%warm-up%'"), 1);
+	assert_int_equal(ask("select count(*) from checks"), 0);
+	dir[strlen(dir) - 1] = '3';
+	pid = soak(&l, "cold", "--fail", "frame=60", "--replay", l.recording, NULL);
+	assert_int_equal(ended(&l, pid, "cold"), 4); /* of the same frames */
 	end(&l);
 }
 
@@ -246,6 +265,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_a_game_that_crashes_is_followed_into_its_next_life),
 	cmocka_unit_test(test_killed_it_leaves_what_was_kept_and_a_store_that_is_whole),
 	cmocka_unit_test(test_a_folder_that_another_soak_used_is_refused),
+	cmocka_unit_test(test_one_that_cannot_begin_leaves_no_folder_and_takes_none_away),
 	cmocka_unit_test(test_two_at_once_share_a_store),
 	cmocka_unit_test(test_a_recording_is_replayed_as_if_it_were_live_and_warm_up_alone_is_not_measured),
 	cmocka_unit_test(test_a_leak_of_small_blocks_is_suspected_with_the_function_that_loses_them),

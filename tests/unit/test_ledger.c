@@ -56,9 +56,14 @@ static void test_each_visit_to_a_scene_warms_up_and_the_rest_is_summed(void **st
 		ledger__new(s, RUN, &(struct store_run){.kind = "soak", .game = "g", .started_ms = 1000}, &o);
 
 	assert_non_null(l);
-	play(l, "town", &at, 35);
+	play(l, "town", &at, 4);
+	assert_true(ledger__is_warm_up(l));
+	play(l, "town", &at, 31);
+	assert_false(ledger__is_warm_up(l));
 	play(l, "forest", &at, 15);
-	play(l, "town", &at, 15);
+	play(l, "town", &at, 4);
+	assert_true(ledger__is_warm_up(l));
+	play(l, "town", &at, 11);
 	frames = ledger__frames(l);
 	assert_in_range(ledger__measured(l), frames * 49 / 65, frames * 51 / 65);
 	assert_int_equal(ledger__end(l, at, EXIT_OK, NULL), 0);
