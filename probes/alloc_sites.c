@@ -117,8 +117,10 @@ int sites__alloc_fn(struct site_list *l, u32 pid, const char *spec, char *why, s
 		n = add_in(&found, &o, &o.v[i], symbol, arg);
 		err = min(n, 0);
 	}
-	if (!err && !found.n)
+	if (!err && !found.n) {
 		why__add(why, why_size, "nothing that the game maps has a function %.200s", symbol);
+		err = -ENOENT;
+	}
 	objects__free(&o);
 	if (err < 0) {
 		sites__free(&found);

@@ -66,7 +66,7 @@ bool sites__in_place(const struct site_list *l, const struct site *s, const stru
 /* The function of the interposer that a sampled call goes through: before any process maps the library. */
 int sites__sampled(struct site_list *l, const char *library);
 /* SPEC of --alloc-fn: "SYMBOL" or "SYMBOL:size=ARG", a function of any mapped file whose ARG-th argument (from 0; 0
- * where it is not said) is a size in bytes. */
+ * where it is not said) is a size in bytes. -ENOENT: there is none; what is left out is named in `why`. */
 int sites__alloc_fn(struct site_list *l, u32 pid, const char *spec, char *why, size_t why_size);
 /* Takes SPEC apart: 0 or -EINVAL. */
 int alloc_fn__parse(const char *spec, char *symbol, size_t size, int *arg);

@@ -60,6 +60,7 @@ struct scout {
 	int n_family;
 	struct device_watch devices;
 	u64 again, again_step; /* ms */
+	char left_out[512];    /* what was told last */
 	bool by_time;          /* it looks because time has passed, not because something is new */
 	u64 family_next;       /* ms */
 	u64 rest_until;        /* ms */
@@ -272,6 +273,31 @@ static void hand_over(struct scout *s, const struct scout_find *f)
 	pthread_mutex_unlock(&s->lock);
 }
 
+static void leave_out(struct scout_find *f, const char *why)
+{
+	if (why[0])
+		why__add(f->left_out, sizeof(f->left_out), "%s", why);
+}
+
+static void look_for_allocs(struct scout *s, struct scout_find *f)
+{
+	const struct scout_want *w = &s->want;
+	char why[512];
+
+	if (w->allocs) {
+		f->allocs = sites__alloc(&f->sites, w->tgid, w->frees, why, sizeof(why)) > 0;
+		if (f->allocs || strstr(why, "left out"))
+			leave_out(f, why);
+	}
+	for (int i = 0; i < w->n_alloc_fns; i++)
+		if (sites__alloc_fn(&f->sites, w->tgid, w->alloc_fns[i], why, sizeof(why)) >= 0)
+			leave_out(f, why);
+	if (!strcmp(f->left_out, s->left_out))
+		f->left_out[0] = 0;
+	else
+		memcpy(s->left_out, f->left_out, sizeof(s->left_out));
+}
+
 static void look(struct scout *s)
 {
 	struct scout_find f = {};
@@ -285,10 +311,8 @@ static void look(struct scout *s)
 		return;
 	}
 	sites__markers(&f.sites, s->want.tgid, why, sizeof(why));
-	f.allocs = s->want.allocs && sites__alloc(&f.sites, s->want.tgid, s->want.frees, why, sizeof(why)) > 0;
-	for (int i = 0; i < s->want.n_alloc_fns; i++)
-		sites__alloc_fn(&f.sites, s->want.tgid, s->want.alloc_fns[i], why, sizeof(why));
-	if (!f.sites.n) {
+	look_for_allocs(s, &f);
+	if (!f.sites.n && !f.left_out[0]) {
 		sites__free(&f.sites);
 		return;
 	}

@@ -27,7 +27,8 @@ struct scout_find {
 	struct site_list sites; /* the caller frees it; may hold sites that are known already */
 	bool frame, allocs;     /* what was found among it */
 	char source[256];
-	char why[512]; /* about the frames, in words */
+	char why[512];      /* about the frames, in words */
+	char left_out[512]; /* allocation functions that get no probe, and why; "": none */
 };
 
 /* What `more` is for a frame source, written to spec: NULL where its sites are all there is. A game that marks begin

@@ -288,6 +288,16 @@ static void attach_finds(struct session *s, struct scout_find *f)
 		}
 }
 
+/* But for those that have a probe since they were called less often. */
+static void tell_left_out(struct session *s, const struct scout_find *f)
+{
+	for (int i = 0; i < s->sites.n; i++)
+		if (!s->sites.sites[i].gone && strstr(f->left_out, s->sites.sites[i].label))
+			return;
+	if (f->left_out[0])
+		session__note(s, 1, CLASS_ALLOC, "%s", f->left_out);
+}
+
 static void tell_blind(struct session *s)
 {
 	int err = s->told_blind ? 0 : scout__blind(s->scout);
@@ -322,6 +332,7 @@ void session__take_finds(struct session *s)
 	f.frame &= !late;
 	drop_sites(s, &f.sites, late || (f.frame && s->have_frames && !same));
 	attach_finds(s, &f);
+	tell_left_out(s, &f);
 	if (f.frame) {
 		s->sites.unsure = f.sites.unsure;
 		take_frame_source(s, &f);
