@@ -34,11 +34,6 @@ void session__note(struct session *s, u32 severity, enum ev_class class, const c
 	meta__note(&s->out, clock_boot_ns(), severity, class, text);
 }
 
-static void capture_note(void *arg, enum ev_class class, const char *text)
-{
-	session__note(arg, 1, class, "%s", text);
-}
-
 u64 session__stamp(struct session *s)
 {
 	if (s->drain.ring)
@@ -148,7 +143,7 @@ static int load(struct session *s)
 	};
 
 	memcpy(c.on, o->on, sizeof(c.on));
-	return capture__load(&s->capture, &c, capture_note, s) ?: session__begin_family(s);
+	return capture__load(&s->capture, &c, session__capture_note, s) ?: session__begin_family(s);
 }
 
 static void write_options(struct session *s, u64 ts)

@@ -71,6 +71,7 @@ struct session {
 	 * hold */
 	enum session_end (*each_pass)(void *arg, u64 ts);
 	void *each_pass_arg;
+	struct change *change; /* probes go on or off in another thread: session_probes.c */
 	u32 notes;
 	u64 cpu_before, cpu_ns; /* of redframe itself: when recording began, and spent while it ran */
 	u64 alone_since;        /* CMD has ended, and what it left behind may become the game; 0: no */
@@ -128,9 +129,15 @@ void session__take_finds(struct session *s);
 void session__tell_uncovered(struct session *s);
 void session__find_heap(struct session *s);
 
-/* userspace/session_detach.c: the sites of an enum probe_what off, or everything, while the rings are emptied */
+/* userspace/session_probes.c: probes on and off, while the rings are emptied: the sites of an enum probe_what, or
+ * everything */
 #define DETACH_ALL (-1)
 void session__detach(struct session *s, int what);
+int session__attach_again(struct session *s, int what);
+/* the sites from `first` on */
+int session__attach_from(struct session *s, int first);
+/* for capture__load: arg is the session */
+void session__capture_note(void *arg, enum ev_class class, const char *text);
 
 /* userspace/session_cost.c: what recording costs the game, and what is left out where that is too much */
 void session__choose_rate(struct session *s); /* of CPU samples */

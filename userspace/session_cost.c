@@ -110,7 +110,7 @@ static int apply(struct session *s, enum shed_step step, bool out)
 	switch (step) {
 	case SHED_ALLOC:
 		if (!out)
-			return capture__attach_sites_again(s->capture, &s->sites, PROBE_ALLOC);
+			return session__attach_again(s, PROBE_ALLOC);
 		session__detach(s, PROBE_ALLOC);
 		return 0;
 	case SHED_SAMPLE:

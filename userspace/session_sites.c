@@ -126,7 +126,7 @@ static void tell_misplaced(struct session *s, int first)
 
 void session__attach_sites(struct session *s, int first)
 {
-	if (!capture__attach_sites(s->capture, &s->sites, first))
+	if (!session__attach_from(s, first))
 		tell_misplaced(s, first);
 }
 
