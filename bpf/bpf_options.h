@@ -77,6 +77,13 @@ struct alloc_calls {
 	__u64 pad[6];
 };
 
+/* page faults of processes that are not recorded, on a CPU: they run through the programs as well. A cache line each */
+struct other_faults {
+	__u64 user;
+	__u64 kernel; /* in its own code, on a process's memory: a read into fresh pages */
+	__u64 pad[6];
+};
+
 /* what the programs leave out on userspace's word, to cost the game less (userspace/governor.h) */
 #define THIN_STACK 1 /* no stack is copied */
 #define THIN_FILE  2 /* calls on files are recorded that take syscall_min_ns */

@@ -31,13 +31,27 @@ static __always_inline s64 resident(struct task_struct *task)
 	return pages[0] + pages[1] + pages[3];
 }
 
+extern struct other_faults other_faults[LOST_CPUS];
+
+/* What they cost others is part of what we cost: a game waits for its X server. */
+static __always_inline int count_other(u64 flags)
+{
+	struct other_faults *o = &other_faults[bpf_get_smp_processor_id() & (LOST_CPUS - 1)];
+
+	if (flags & FAULT_KERNEL)
+		o->kernel++;
+	else
+		o->user++;
+	return 0;
+}
+
 static __always_inline int begin(unsigned long addr, struct pt_regs *regs, unsigned long error, u64 flags)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread_state *st;
 
 	if (!traced(task))
-		return 0;
+		return count_other(flags);
 	st = thread_state(task);
 	if (!st)
 		return lost(CLASS_FAULT);

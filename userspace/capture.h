@@ -82,6 +82,10 @@ u64 capture__stepped_marks(const struct capture *c);
 void capture__thin(struct capture *c, u32 thin);
 /* CPU samples off and on again. 0 or -errno. */
 int capture__sample(struct capture *c, bool on);
+/* Faults in the kernel's own code off and on again: those of a read into fresh pages. 0 or -errno. */
+int capture__kernel_faults(struct capture *c, bool on);
+/* faults of processes that are not recorded, since load: of their code, and within the kernel */
+void capture__other_faults(const struct capture *c, u64 *user, u64 *kernel);
 /* A probe of ours at a place in a file that this process maps, which records nothing: to see what it costs. NULL where
  * it does not attach. */
 struct capture_trial;

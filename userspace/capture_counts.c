@@ -68,6 +68,15 @@ u64 capture__alloc_calls(const struct capture *c, u64 *stepped)
 	return sum;
 }
 
+void capture__other_faults(const struct capture *c, u64 *user, u64 *kernel)
+{
+	*user = *kernel = 0;
+	for (int i = 0; i < min(c->n_cpus, LOST_CPUS); i++) {
+		*user += c->skel->bss->other_faults[i].user;
+		*kernel += c->skel->bss->other_faults[i].kernel;
+	}
+}
+
 u64 capture__stepped_marks(const struct capture *c)
 {
 	return __atomic_load_n(&c->skel->bss->stepped_marks, __ATOMIC_RELAXED);

@@ -22,11 +22,12 @@ struct program {
 	bool wanted, failed, attached;
 };
 
-#define LINK_SAMPLE (-2)
+#define LINK_SAMPLE       (-2)
+#define LINK_KERNEL_FAULT (-3) /* faults in the kernel's own code, their begin and end */
 struct link {
 	struct bpf_link *link;
 	int fd;   /* of a link that libbpf does not know, when link is NULL */
-	int what; /* enum probe_what of a site, LINK_SAMPLE, -1: anything else */
+	int what; /* enum probe_what of a site, LINK_…, -1: anything else */
 };
 
 struct capture {

@@ -7,6 +7,7 @@
 #define REFERENCE_STEPPED      9100  /* as it measured then */
 #define REFERENCE_STACK        1600  /* "the copy of a stack of 16 KiB" */
 #define REFERENCE_KERNEL_STACK 2500  /* "the kernel stack of a blocking switch" */
+#define REFERENCE_OTHER_FAULT  280   /* begin and end, of a process that is not recorded */
 #define REFERENCE_TICK         14000 /* in a virtual machine, where each is an exit to the host */
 
 static const u64 reference[CLASS_COUNT] = {
@@ -31,6 +32,7 @@ struct prices effect__prices(u64 uprobe_ns, u64 stepped_ns, u64 tick_ns)
 		.stepped = stepped_ns ?: REFERENCE_STEPPED * here / REFERENCE_UPROBE,
 		.stack = REFERENCE_STACK * here / REFERENCE_UPROBE,
 		.kernel_stack = REFERENCE_KERNEL_STACK * here / REFERENCE_UPROBE,
+		.other_fault = REFERENCE_OTHER_FAULT * here / REFERENCE_UPROBE,
 		.tick = tick_ns ?: REFERENCE_TICK,
 		.calibrated = uprobe_ns != 0,
 	};
@@ -52,7 +54,11 @@ u32 effect__sample_hz(u64 tick_ns, double max_percent)
 
 struct effect effect__of(const struct prices *p, const struct hits *h)
 {
-	struct effect e = {.stacks = h->stacks * p->stack};
+	struct effect e = {
+		.stacks = h->stacks * p->stack,
+		.other_kernel_faults = h->other_kernel_faults * p->other_fault,
+		.other_user_faults = h->other_user_faults * p->other_fault,
+	};
 	u64 stepped = min(h->stepped, h->class[CLASS_ALLOC]), marks = h->class[CLASS_FRAME];
 
 	for (int i = 0; i < CLASS_COUNT; i++)

@@ -14,11 +14,12 @@ struct hits {
 	u64 stepped_marks;      /* of those of CLASS_FRAME; more where not every call is a frame */
 	u64 stacks;             /* copied; they belong to no class */
 	u64 kernel_stacks;      /* taken at switches */
+	u64 other_user_faults, other_kernel_faults; /* of processes that are not recorded */
 };
 
 /* ns of the game's time. A uprobe's is the trap alone, the others are all that a hit adds. */
 struct prices {
-	u64 uprobe, stepped, stack, kernel_stack, tick;
+	u64 uprobe, stepped, stack, kernel_stack, other_fault, tick;
 	u64 class[CLASS_COUNT]; /* with a uprobe or a tick: what comes on top */
 	bool calibrated;        /* uprobe and stepped were measured here, and the others but tick scaled by that */
 };
@@ -26,6 +27,7 @@ struct prices {
 struct effect {
 	u64 class[CLASS_COUNT]; /* ns */
 	u64 stacks;
+	u64 other_user_faults, other_kernel_faults; /* paid by others, and by the game where it waits for them */
 };
 
 /* The prices of a machine on which the two kinds of trap and a timer's tick cost so much; 0: not measured. */

@@ -2,6 +2,7 @@
 #include "governor.h"
 
 const char *const shed_names[SHED_STEPS] = {
+	[SHED_KERNEL_FAULT] = "page faults within system calls",
 	[SHED_ALLOC] = "allocator calls",
 	[SHED_SAMPLE] = "CPU samples",
 	[SHED_STACK] = "call chains",
@@ -11,6 +12,8 @@ const char *const shed_names[SHED_STEPS] = {
 enum ev_class shed__class(enum shed_step step)
 {
 	switch (step) {
+	case SHED_KERNEL_FAULT:
+		return CLASS_FAULT;
 	case SHED_ALLOC:
 		return CLASS_ALLOC;
 	case SHED_FILE:
@@ -68,7 +71,7 @@ static void over(struct governor *g, const struct governor_look *l)
 	if (l->ts - g->over_since >= GOVERNOR_PATIENCE_NS)
 		more = choose(g, l, ~0U);
 	else if (l->ts - g->over_since >= GOVERNOR_HASTE_NS && g->percent >= GOVERNOR_HASTE * g->max_percent)
-		more = choose(g, l, SHED_BIT(SHED_ALLOC)); /* nothing else comes in such floods */
+		more = choose(g, l, SHED_BIT(SHED_KERNEL_FAULT) | SHED_BIT(SHED_ALLOC)); /* such floods */
 	else
 		return;
 	if (more)

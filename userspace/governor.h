@@ -7,20 +7,21 @@
 
 #include "common.h"
 
-/* In the order in which they are left out. Never frames, the scheduler, faults or who holds a lock: without them
- * nothing is explained. */
+/* In the order in which they are left out. Never frames, the scheduler, faults of the game's code or who holds a lock:
+ * without them nothing is explained. */
 enum shed_step {
-	SHED_ALLOC,  /* the allocator's calls: their probes are detached */
-	SHED_SAMPLE, /* CPU samples */
-	SHED_STACK,  /* copies of stacks */
-	SHED_FILE,   /* calls on files that took less than CAPTURE_SYSCALL_MIN_NS */
+	SHED_KERNEL_FAULT, /* faults within system calls: what costs is that other processes have them too */
+	SHED_ALLOC,        /* the allocator's calls: their probes are detached */
+	SHED_SAMPLE,       /* CPU samples */
+	SHED_STACK,        /* copies of stacks */
+	SHED_FILE,         /* calls on files that took less than CAPTURE_SYSCALL_MIN_NS */
 	SHED_STEPS
 };
 #define SHED_BIT(step) (1u << (step))
 
 #define GOVERNOR_TICK_NS      (40 * NSEC_PER_MSEC)  /* how often it looks */
 #define GOVERNOR_PATIENCE_NS  (500 * NSEC_PER_MSEC) /* above the bound for so long: something goes … */
-#define GOVERNOR_HASTE        4.0                   /* … so many times above it, allocator calls … */
+#define GOVERNOR_HASTE        4.0                   /* … so many times above it, what comes in floods … */
 #define GOVERNOR_HASTE_NS     (75 * NSEC_PER_MSEC)  /* … go after so long, more than one slow frame's burst */
 #define GOVERNOR_PAUSE_NS     (10 * NSEC_PER_SEC) /* out at first; twice as long each time it was too early, up to … */
 #define GOVERNOR_PAUSE_MAX_NS (320 * NSEC_PER_SEC)

@@ -54,6 +54,14 @@ double facts__figure(const struct model *m, const char *key)
 	return strtod(model__info(m, key) ?: "0", NULL);
 }
 
+bool facts__others(const struct model *m, struct others *out)
+{
+	const char *value = model__info(m, "cost.others");
+
+	return value && sscanf(value, "user_faults=%llu kernel_faults=%llu ns=%llu", &out->user_faults,
+				&out->kernel_faults, &out->ns) == 3;
+}
+
 const char *facts__severity(u32 severity)
 {
 	return severity == 0 ? "note" : severity == 1 ? "warning" : "error";

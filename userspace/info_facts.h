@@ -19,6 +19,11 @@ struct look {
 	u32 sheds;
 };
 
+/* page faults of processes that were not recorded, and what they cost those */
+struct others {
+	unsigned long long user_faults, kernel_faults, ns;
+};
+
 struct facts {
 	const struct recording *r;
 	struct model *m;
@@ -31,6 +36,7 @@ void facts__text(struct str *s, const struct facts *f);
 
 /* What the session measured of itself, in the unit that the key ends in; 0 in a recording that does not have it. */
 double facts__figure(const struct model *m, const char *key);
-const char *facts__severity(u32 severity); /* of a note */
+bool facts__others(const struct model *m, struct others *out); /* false: not in this recording */
+const char *facts__severity(u32 severity);                     /* of a note */
 
 #endif

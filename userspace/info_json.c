@@ -90,6 +90,7 @@ static void add_effect(struct str *s, const struct look *l, const struct model *
 {
 	u64 frames = model__stats(m)->frames;
 	const char *comma = "";
+	struct others others;
 
 	str__fmt(s, ", \"left_out\": %u, \"probe_ns\": %.0f, \"classes\": {", l->sheds,
 		facts__figure(m, "cost.probe_ns"));
@@ -109,6 +110,9 @@ static void add_effect(struct str *s, const struct look *l, const struct model *
 	str__add(s, "}, \"programs\": {");
 	add_infos(s, m, "cost.program.");
 	str__add(s, "}, ");
+	if (facts__others(m, &others))
+		str__fmt(s, "\"others\": {\"user_faults\": %llu, \"kernel_faults\": %llu, \"ms\": %.3f}, ",
+			others.user_faults, others.kernel_faults, (double)others.ns / 1e6);
 	json__member(s, "measured", model__info(m, "cost.measured"));
 }
 

@@ -144,6 +144,21 @@ static void say_effect(struct str *s, const struct facts *f)
 		f->look->sheds ? "; some was left out for a while: see left_out in --json" : "");
 }
 
+/* where it is worth a line: a tenth of a percent */
+static void say_others(struct str *s, const struct facts *f)
+{
+	double secs = model__seconds(f->m);
+	struct others o;
+
+	if (!facts__others(f->m, &o) || secs <= 0 || (double)o.ns < 1e6 * secs)
+		return;
+	str__fmt(s,
+		"to others  %.2f %% of one CPU by estimate, by %llu page faults of other processes, %llu of them "
+		"within "
+		"system calls; what the game waits for is late by as much\n",
+		(double)o.ns / 1e7 / secs, o.user_faults + o.kernel_faults, o.kernel_faults);
+}
+
 static void say_cost(struct str *s, const struct facts *f)
 {
 	const struct ev_cost *c = &f->look->cost;
@@ -177,6 +192,7 @@ void facts__text(struct str *s, const struct facts *f)
 	say_counts(s, f->m);
 	say_cost(s, f);
 	say_effect(s, f);
+	say_others(s, f);
 	for (i = 0; (text = model__note(f->m, i, &severity, &class, &ts)); i++) {
 		if (!i)
 			str__add(s, "\n");

@@ -44,6 +44,7 @@ static void count_hits(const struct session *s, struct hits *h)
 	h->stepped_marks = capture__stepped_marks(s->capture);
 	h->stacks = capture__stacks(s->capture, skipped);
 	h->kernel_stacks = d->kernel_stacks;
+	capture__other_faults(s->capture, &h->other_user_faults, &h->other_kernel_faults);
 }
 
 void session__tell_effect(struct session *s, u64 ts)
@@ -67,6 +68,18 @@ void session__tell_effect(struct session *s, u64 ts)
 	}
 }
 
+static void tell_others(struct session *s, u64 ts)
+{
+	struct effect e;
+	struct hits h;
+
+	count_hits(s, &h);
+	e = effect__of(&s->prices, &h);
+	meta__info(&s->out, ts, "cost.others", "user_faults=%llu kernel_faults=%llu ns=%llu",
+		(unsigned long long)h.other_user_faults, (unsigned long long)h.other_kernel_faults,
+		(unsigned long long)(e.other_user_faults + e.other_kernel_faults));
+}
+
 /* ---- the governor ---- */
 
 static u32 may_shed(const struct record_options *o)
@@ -76,6 +89,8 @@ static u32 may_shed(const struct record_options *o)
 	/* with --alloc all the user has asked for every call */
 	if (o->on[CLASS_ALLOC] && o->alloc == ALLOC_LARGE)
 		may |= SHED_BIT(SHED_ALLOC);
+	if (o->on[CLASS_FAULT])
+		may |= SHED_BIT(SHED_KERNEL_FAULT);
 	if (o->on[CLASS_SAMPLE])
 		may |= SHED_BIT(SHED_SAMPLE);
 	if (o->on[CLASS_FILE])
@@ -91,6 +106,7 @@ static void look_at(struct session *s, u64 ts, struct governor_look *l)
 	count_hits(s, &hits);
 	e = effect__of(&s->prices, &hits);
 	*l = (struct governor_look){.ts = ts, .wall_ns = ts - s->effect_ts};
+	l->ns[SHED_KERNEL_FAULT] = e.other_kernel_faults - before->other_kernel_faults;
 	l->ns[SHED_ALLOC] = e.class[CLASS_ALLOC] - before->class[CLASS_ALLOC];
 	l->ns[SHED_SAMPLE] = e.class[CLASS_SAMPLE] - before->class[CLASS_SAMPLE];
 	l->ns[SHED_FILE] = e.class[CLASS_FILE] - before->class[CLASS_FILE];
@@ -108,6 +124,8 @@ static int apply(struct session *s, enum shed_step step, bool out)
 		   (s->governor.out & SHED_BIT(SHED_FILE) ? THIN_FILE : 0);
 
 	switch (step) {
+	case SHED_KERNEL_FAULT:
+		return capture__kernel_faults(s->capture, !out);
 	case SHED_ALLOC:
 		if (!out)
 			return session__attach_again(s, PROBE_ALLOC);
@@ -153,9 +171,11 @@ static void change(struct session *s, enum shed_step step, bool out)
 		tell_shed(s, step, false);
 	log_debug("%s: the change took %.1f ms", shed_names[step], (clock_boot_ns() - before) / 1e6);
 	if (out)
-		log_warn("%s are left out for %llu s: probes cost the game about %.1f %% of a CPU (--max-overhead %g)",
+		log_warn("%s are left out for %llu s: probes cost the game%s about %.1f %% of a CPU (--max-overhead "
+			 "%g)",
 			shed_names[step], (unsigned long long)(s->governor.pause_ns / NSEC_PER_SEC),
-			s->governor.percent, s->governor.max_percent);
+			step == SHED_KERNEL_FAULT ? ", and others by their faults," : "", s->governor.percent,
+			s->governor.max_percent);
 	else
 		log_info("%s are recorded again", shed_names[step]);
 }
@@ -240,6 +260,7 @@ void session__end_cost(struct session *s)
 	char key[96];
 
 	session__tell_effect(s, ts);
+	tell_others(s, ts);
 	for (int i = 0; s->stats_fd >= 0 && capture__runs(s->capture, i, &name, &runs, &ns); i++) {
 		if (!runs)
 			continue;

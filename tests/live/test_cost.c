@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What recording costs is in the recording, and it is bounded: what costs too much is left out. */
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "live.h"
 
@@ -91,6 +96,85 @@ static void test_without_a_bound_nothing_is_left_out(void **state)
 	live__record(&l, "--frame", "auto", NULL);
 	live__run(&l);
 	assert_int_equal(live__count(&l, EV_SHED), 0);
+	live__free(&l);
+}
+
+/* a process beside the game whose reads go into fresh pages, as those of an X server do */
+static pid_t start_reader(void)
+{
+	const size_t size = 1 << 20;
+	int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	pid_t pid = zero < 0 ? -1 : fork();
+
+	if (pid)
+		return pid;
+	for (;;) {
+		void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		if (p == MAP_FAILED || madvise(p, size, MADV_NOHUGEPAGE) || read(zero, p, size) < 0)
+			_exit(1);
+		munmap(p, size);
+	}
+}
+
+static u64 kernel_faults(const struct live *l, u64 from, u64 to)
+{
+	const struct live_event *e;
+	u64 n = 0;
+
+	live__each(l, at, e, EV_FAULT)
+	{
+		const struct ev_fault *f = (const void *)e->hdr;
+
+		n += f->flags & FAULT_KERNEL && f->hdr.ts >= from && f->hdr.ts < to;
+	}
+	return n;
+}
+
+static size_t true_kernel_faults(const struct live *l)
+{
+	size_t n = 0;
+	char word[16];
+
+	for (size_t i = 0; i < live__rows(l, "fault"); i++) {
+		live__word(l, "fault", i, 1, word, sizeof(word));
+		n += !strcmp(word, "kernel");
+	}
+	return n;
+}
+
+static void test_faults_in_the_kernel_are_left_out_while_other_processes_pay_for_them(void **state)
+{
+	const char *what = "page faults within system calls";
+	const struct ev_shed *out, *again;
+	char *json;
+	pid_t reader;
+	int status;
+	struct live l;
+
+	live__init(&l);
+	live__start(&l, "fault", l.dir, "0", NULL);
+	live__record(&l, "--frame", "none", "--max-overhead", "0.5", NULL);
+	reader = start_reader();
+	assert_true(reader > 0);
+	assert_true(live__await(&l, "said", "page faults within system calls are left out", l.redframe));
+	kill(reader, SIGKILL);
+	live__wait(reader);
+	assert_true(live__await(&l, "said", "page faults within system calls are recorded again", l.redframe));
+	live__run(&l);
+	out = shed(&l, true, what);
+	again = shed(&l, false, what);
+	assert_non_null(out);
+	assert_non_null(again);
+	assert_true(model__thinned_in(l.model, out->hdr.ts, out->hdr.ts + 1) & 1u << CLASS_FAULT);
+	assert_int_equal(kernel_faults(&l, out->hdr.ts + NSEC_PER_SEC, again->hdr.ts - NSEC_PER_SEC), 0);
+	assert_true(true_kernel_faults(&l) > 0);
+	assert_true(kernel_faults(&l, again->hdr.ts, UINT64_MAX) >= true_kernel_faults(&l));
+	json = live__output(&l, &status, (char *const[]){(char *)live__program(), "info", "--json", l.recording, NULL});
+	assert_int_equal(status, 0);
+	assert_non_null(strstr(json, "\"others\": {\"user_faults\": "));
+	assert_null(strstr(json, "\"kernel_faults\": 0,"));
+	free(json);
 	live__free(&l);
 }
 
@@ -255,6 +339,28 @@ static void test_the_kernels_statistics_count_the_runs_of_each_program(void **st
 	live__free(&l);
 }
 
+static void test_redframe_waits_for_its_turn_and_the_program_that_it_starts_need_not(void **state)
+{
+	struct live l;
+	char *text;
+
+	live__init(&l);
+	live__start(&l, "file", l.dir, NULL);
+	live__record(&l, "--frame", "none", NULL);
+	assert_int_equal(sched_getscheduler(l.target), SCHED_OTHER);
+	assert_int_equal(sched_getscheduler(l.redframe), SCHED_BATCH);
+	live__run(&l);
+	live__free(&l);
+
+	live__init(&l);
+	text = live__output(&l, NULL,
+		(char *const[]){(char *)live__program(), "record", "-o", l.recording, "--no-trace", "--frame", "none",
+			"--", "sh", "-c", "sleep 1; chrt -p $$", NULL});
+	assert_non_null(strstr(text, "SCHED_OTHER"));
+	free(text);
+	live__free(&l);
+}
+
 /* threads of redframe are other processes' to the analysis; what it reads and writes is in no record */
 static void test_redframe_itself_never_appears_as_the_games(void **state)
 {
@@ -294,11 +400,13 @@ static void test_redframe_itself_never_appears_as_the_games(void **state)
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_a_storm_of_allocations_is_left_out_and_frames_say_so),
 	cmocka_unit_test(test_without_a_bound_nothing_is_left_out),
+	cmocka_unit_test(test_faults_in_the_kernel_are_left_out_while_other_processes_pay_for_them),
 	cmocka_unit_test(test_a_stepped_frame_source_that_gets_hot_is_left_and_said_and_not_if_it_was_named),
 	cmocka_unit_test(test_after_a_hot_frame_source_the_next_that_fires_is_recorded_and_said),
 	cmocka_unit_test(test_the_estimate_counts_every_call_of_the_allocator),
 	cmocka_unit_test(test_the_estimate_knows_that_a_frame_probe_is_single_stepped),
 	cmocka_unit_test(test_the_kernels_statistics_count_the_runs_of_each_program),
+	cmocka_unit_test(test_redframe_waits_for_its_turn_and_the_program_that_it_starts_need_not),
 	cmocka_unit_test(test_redframe_itself_never_appears_as_the_games),
 };
 LIVE_MAIN(tests)

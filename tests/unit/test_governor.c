@@ -27,7 +27,8 @@ static struct series begin(double max_percent, u32 may)
 /* For so many ms each step costs so many percent of a CPU, unless it is left out. What is out in the end. */
 static u32 go_on(struct series *s, int ms, double alloc, double sample, double stack, double file, double fixed)
 {
-	const double cost[SHED_STEPS] = {alloc, sample, stack, file};
+	const double cost[SHED_STEPS] = {
+		[SHED_ALLOC] = alloc, [SHED_SAMPLE] = sample, [SHED_STACK] = stack, [SHED_FILE] = file};
 	u32 out = s->g.out;
 
 	for (int t = 0; t < ms; t += (int)(GOVERNOR_TICK_NS / NSEC_PER_MSEC)) {
@@ -100,6 +101,20 @@ static void test_what_is_left_out_goes_in_the_documented_order(void **state)
 		/* each costs 2 %: with so much that stays, i + 1 of them must go */
 		assert_int_equal(go_on(&s, 600, 2, 2, 2, 2, 1 + fixed[i]), want);
 	}
+}
+
+static void test_what_other_processes_pay_goes_before_anything_of_the_game(void **state)
+{
+	struct series s = begin(3, ALL);
+	struct governor_look l = {.wall_ns = GOVERNOR_TICK_NS};
+
+	for (int i = 0; i < SHED_STEPS; i++)
+		l.ns[i] = GOVERNOR_TICK_NS / 200;
+	l.ns[SHED_KERNEL_FAULT] = GOVERNOR_TICK_NS / 10;
+	for (l.ts = s.ts; l.ts < s.ts + 600 * NSEC_PER_MSEC; l.ts += GOVERNOR_TICK_NS)
+		if (governor__look(&s.g, &l) & SHED_BIT(SHED_KERNEL_FAULT))
+			l.ns[SHED_KERNEL_FAULT] = 0;
+	assert_int_equal(s.g.out, SHED_BIT(SHED_KERNEL_FAULT));
 }
 
 static void test_what_saves_next_to_nothing_stays(void **state)
@@ -273,6 +288,7 @@ int main(void)
 		cmocka_unit_test(test_a_peak_shorter_than_half_a_second_changes_nothing),
 		cmocka_unit_test(test_what_is_left_out_goes_in_the_documented_order),
 		cmocka_unit_test(test_what_saves_next_to_nothing_stays),
+		cmocka_unit_test(test_what_other_processes_pay_goes_before_anything_of_the_game),
 		cmocka_unit_test(test_what_may_not_be_left_out_stays_whatever_it_costs),
 		cmocka_unit_test(test_without_a_bound_nothing_is_left_out),
 		cmocka_unit_test(test_when_calm_the_last_that_went_comes_back_first),
