@@ -146,8 +146,12 @@ int drain__pass(struct drain *d)
 
 int drain__pause_ms(const struct drain *d)
 {
-	/* at the pace of the last pass, the ring is an eighth full after the pause at most */
-	return d->pass_bytes > d->ring_bytes / 8 ? 1 : d->pass_bytes > d->ring_bytes / 32 ? 2 : 5;
+	/* at the pace of the last pass, the ring is an eighth full after the pause at most; and a wakeup takes a CPU
+	 * from the game: where next to nothing comes, half as many do */
+	return d->pass_bytes > d->ring_bytes / 8     ? 1
+	       : d->pass_bytes > d->ring_bytes / 32  ? 2
+	       : d->pass_bytes > d->ring_bytes / 256 ? 5
+						     : 10;
 }
 
 void drain__close(struct drain *d)

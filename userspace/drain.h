@@ -52,7 +52,7 @@ int drain__pass(struct drain *d);
 int drain__take(void *ring, void *data, size_t size);
 /* Writes down that n records of a class are missing since the pass before. 0 or -errno of the recording. */
 int drain__tell_loss(struct drain *d, u32 class, u32 cpu, u64 n, u64 ts);
-/* How long the ring can wait for the next pass: 1 to 5 ms, by how full it was. */
+/* How long the ring can wait for the next pass: 1 to 10 ms, by how full it was. */
 int drain__pause_ms(const struct drain *d);
 void drain__close(struct drain *d);
 

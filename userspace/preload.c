@@ -326,7 +326,7 @@ void preload__pause(struct preload *p, bool pause)
 
 int preload__pause_ms(const struct preload *p)
 {
-	return p->fullest > PRELOAD_RECORDS / 32 ? 1 : 5;
+	return p->fd < 0 ? INT_MAX : p->fullest > PRELOAD_RECORDS / 32 ? 1 : 5;
 }
 
 const char *preload__shortfall(const struct preload *p)
