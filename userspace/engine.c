@@ -49,7 +49,7 @@ static void take_verdict(struct engine *e, const struct verdict *v)
 	if (e->o.frame)
 		e->o.frame(e->o.arg, &f, e->live);
 	if (e->o.dir && !f.suspended && (f.kept || f.failed || (v->slow && !e->o.keep.of[LIMIT_FRAME])))
-		keeper__keep(&e->keeper, &v->frame, f.kept | f.failed);
+		keeper__keep(&e->keeper, v, f.kept | f.failed);
 	keeper__passed(&e->keeper, &v->frame);
 }
 

@@ -22,13 +22,18 @@ static int left(void *arg, const struct ev_hdr *rec)
 
 /* ---- naming ---- */
 
+static void tell(struct keeper *k, const struct finding *f)
+{
+	if (k->o->hitch)
+		k->o->hitch(k->o->arg, f);
+}
+
 static void namer_found(void *arg, const struct finding *f)
 {
 	struct keeper *k = arg;
 
 	kept__hitch(&k->files, f->segment, f->fingerprint, f->excess_ns, f->end - f->start);
-	if (k->o->hitch)
-		k->o->hitch(k->o->arg, f);
+	tell(k, f);
 }
 
 static void namer_done(void *arg, u32 segment, u64 bytes, int err)
@@ -79,6 +84,9 @@ static void give_up_segment(struct keeper *k, int err)
 	char text[256];
 
 	k->not_kept += max(k->segment.n_frames, 1u);
+	for (u32 i = 0; i < k->segment.n_frames; i++)
+		tell(k, &k->found[i]);
+	k->segment.n_frames = 0;
 	if (k->segment.number) {
 		unlink(k->segment.path);
 		kept__size(&k->files, k->segment.number, 0);
@@ -86,7 +94,7 @@ static void give_up_segment(struct keeper *k, int err)
 		segment__abandon(&k->segment);
 	}
 	if (!k->full_since && k->o->note) {
-		snprintf(text, sizeof(text), "slow frames are counted, but not kept: %s", errstr(err));
+		snprintf(text, sizeof(text), "slow frames are explained without names, but not kept: %s", errstr(err));
 		k->o->note(k->o->arg, text);
 	}
 	k->full_since = k->now;
@@ -145,25 +153,43 @@ static u64 context_begin(const struct keeper *k, u32 stream, u64 start)
 	return from;
 }
 
-void keeper__keep(struct keeper *k, const struct frame *f, u32 crossed)
+/* 0 or -errno: the segment is open that is to have it */
+static int segment_for(struct keeper *k, const struct frame *f)
 {
-	int err = 0;
-
-	k->kept++;
 	if (k->full_since && k->now - k->full_since < FULL_RETRY_NS) {
 		k->not_kept++;
-		return;
+		return -ENOSPC;
 	}
 	if (k->segment.number && k->segment.n_frames == SEGMENT_FRAMES)
 		end_segment(k);
-	if (!k->segment.number)
-		err = begin_segment(k, context_begin(k, f->stream->id, f->start));
-	if (err) {
-		give_up_segment(k, err);
-		return;
+	if (!k->segment.number) {
+		int err = begin_segment(k, context_begin(k, f->stream->id, f->start));
+
+		if (err) {
+			give_up_segment(k, err);
+			return err;
+		}
 	}
 	k->full_since = 0;
-	k->segment.frames[k->segment.n_frames++] = (struct kept_frame){
+	return 0;
+}
+
+void keeper__keep(struct keeper *k, const struct verdict *v, u32 crossed)
+{
+	const struct frame *f = &v->frame;
+	struct finding found;
+	u32 n;
+
+	k->kept++;
+	finding__of(&found, v);
+	found.crossed = crossed;
+	if (segment_for(k, f)) {
+		tell(k, &found);
+		return;
+	}
+	n = k->segment.n_frames++;
+	k->found[n] = found;
+	k->segment.frames[n] = (struct kept_frame){
 		.start = f->start, .end = f->end, .number = f->number, .stream = f->stream->id, .crossed = crossed};
 	k->after = 0;
 	k->last_kept = f->end;

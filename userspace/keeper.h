@@ -29,6 +29,7 @@ struct keeper {
 	struct history history;
 	struct stack_cache stacks;
 	struct segment segment;
+	struct finding found[SEGMENT_FRAMES]; /* in it, without names: what is told if it cannot stay */
 	struct namer namer;
 	struct kept files;
 	struct ev_clock clock; /* the last */
@@ -54,8 +55,9 @@ int keeper__begin(struct keeper *k, const struct model *live);
 void keeper__end(struct keeper *k);
 /* The next record, after model__event. 0 or -ENOMEM. */
 int keeper__record(struct keeper *k, const struct ev_hdr *rec);
-/* A frame that is worth it. crossed: bits of enum limit_kind; 0: it is slow. */
-void keeper__keep(struct keeper *k, const struct frame *f, u32 crossed);
+/* A frame that is worth it. crossed: bits of enum limit_kind; 0: it is slow. If it cannot be kept, now or later, it is
+ * told as found without names. */
+void keeper__keep(struct keeper *k, const struct verdict *v, u32 crossed);
 /* Each frame, in the order in which they are explained, after keeper__keep. */
 void keeper__passed(struct keeper *k, const struct frame *f);
 /* What is still in memory of the last seconds; it is the last to make room. */

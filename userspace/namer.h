@@ -21,7 +21,7 @@
 
 /* A kept frame, explained. Texts are valid UTF-8. */
 struct finding {
-	u32 segment;
+	u32 segment; /* 0: none could be kept, and the code has no names */
 	u32 stream;
 	u64 start, end, number;
 	u32 crossed; /* as in kept_frame */

@@ -69,7 +69,7 @@ static void on_hitch(void *arg, const struct finding *f)
 		.who = f->who[0] ? f->who : NULL,
 		.where = f->where[0] ? f->where : NULL,
 		.sentence = f->sentence,
-		.trace = trace};
+		.trace = f->segment ? trace : NULL};
 
 	snprintf(trace, sizeof(trace), "segment-%06u.redframe", f->segment);
 	if (f->slow)

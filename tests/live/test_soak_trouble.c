@@ -107,7 +107,7 @@ static void test_a_wall_clock_that_is_set_back_and_forth_moves_nothing(void **st
 
 /* ---- the disk ---- */
 
-static void test_on_a_full_disk_every_frame_counts_and_nothing_is_kept(void **state)
+static void test_on_a_full_disk_every_frame_counts_and_slow_ones_are_explained(void **state)
 {
 	struct live l;
 	pid_t pid;
@@ -120,8 +120,9 @@ static void test_on_a_full_disk_every_frame_counts_and_nothing_is_kept(void **st
 	pid = soak(&l, "said", "--budget", "60", "--", LIVE_BUILD "/examples/hitches", "--quiet", "--hitch", "read",
 		"--ms", "80", "--every", "40", "--rounds", "3", NULL);
 	assert_int_equal(ended(&l, pid, "said"), 0);
-	said(&l, "said", "slow frames are counted, but not kept: No space left on device");
+	said(&l, "said", "slow frames are explained without names, but not kept: No space left on device");
 	assert_true(ask("select value from counters where name = 'kept.no_room'") >= 1);
+	assert_true(ask("select sum(hitches) from hitches where sentence <> '' and trace is null") >= 1);
 	assert_int_equal(ask("select value from counters where name = 'marks'"),
 		ask("select value from counters where name = 'frames'") + 1);
 	assert_int_equal(
@@ -180,7 +181,7 @@ static void test_killed_it_loses_less_than_a_second_of_what_is_kept(void **state
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_a_display_that_is_restarted_ends_the_game_and_not_the_soak),
 	cmocka_unit_test(test_a_wall_clock_that_is_set_back_and_forth_moves_nothing),
-	cmocka_unit_test(test_on_a_full_disk_every_frame_counts_and_nothing_is_kept),
+	cmocka_unit_test(test_on_a_full_disk_every_frame_counts_and_slow_ones_are_explained),
 	cmocka_unit_test(test_killed_it_loses_less_than_a_second_of_what_is_kept),
 };
 

@@ -322,7 +322,7 @@ static void test_the_first_and_the_worst_of_a_kind_stay_when_room_is_short(void 
 	clean(&t, &g);
 }
 
-static void test_where_nothing_can_be_written_every_frame_still_counts(void **state)
+static void test_where_nothing_can_be_written_every_frame_counts_and_slow_ones_are_explained(void **state)
 {
 	struct told t;
 	struct engine_options o = options(&t);
@@ -338,6 +338,9 @@ static void test_where_nothing_can_be_written_every_frame_still_counts(void **st
 	assert_int_equal(t.slow, 1);
 	assert_int_equal(engine__stats(g.e)->not_kept, 1);
 	assert_non_null(strstr(t.note, "not kept"));
+	assert_int_equal(t.n_hitches, 1); /* and is explained */
+	assert_int_equal(t.hitches[0].number, 101);
+	assert_non_null(strstr(t.hitches[0].sentence, "reading /data/big.pak from disk"));
 	engine__free(g.e);
 }
 
@@ -378,7 +381,12 @@ static void test_a_disk_that_is_full_for_a_while_costs_what_is_kept_meanwhile_an
 	assert_int_equal(files_in(t.dir, false), 1);
 	assert_int_equal(t.frames, 35 + 600 + 400 + 3);
 	assert_int_equal(t.slow, 3);
-	assert_int_equal(t.n_hitches, 1);
+	assert_int_equal(t.n_hitches, 3);
+	for (u32 i = 0; i < t.n_hitches; i++) { /* each is told once, whether there was room for it or not */
+		assert_int_equal(t.hitches[i].segment != 0, i == 2);
+		assert_non_null(strstr(t.hitches[i].sentence, "reading /data/big.pak from disk"));
+		assert_true(t.hitches[i].slow && t.hitches[i].fingerprint == t.hitches[2].fingerprint);
+	}
 	clean(&t, &g);
 }
 
@@ -557,7 +565,7 @@ int main(void)
 		cmocka_unit_test(test_naming_waits_until_its_share_of_a_cpu_is_earned),
 		cmocka_unit_test(test_segments_share_a_child_that_names_them),
 		cmocka_unit_test(test_the_first_and_the_worst_of_a_kind_stay_when_room_is_short),
-		cmocka_unit_test(test_where_nothing_can_be_written_every_frame_still_counts),
+		cmocka_unit_test(test_where_nothing_can_be_written_every_frame_counts_and_slow_ones_are_explained),
 		cmocka_unit_test(test_a_disk_that_is_full_for_a_while_costs_what_is_kept_meanwhile_and_no_more),
 		cmocka_unit_test(test_a_game_that_crashes_leaves_its_last_seconds_and_the_next_one_counts_on),
 		cmocka_unit_test(test_a_frame_in_which_the_machine_slept_is_none_of_the_games_hitches),
