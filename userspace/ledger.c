@@ -20,6 +20,7 @@ struct kind {
 
 struct past_block {
 	u64 block, start, end;
+	u64 slow, told; /* slow frames, and those of them of which was told */
 };
 
 struct ledger {
@@ -31,6 +32,7 @@ struct ledger {
 	u64 block_start, scene_start, first, last; /* BOOTTIME; 0: not yet */
 	u64 frames, measured;
 	u32 notes;
+	u64 told; /* slow frames of the open block */
 	u32 counts[BUCKETS];
 	struct kind *kinds;
 	u32 n_kinds, cap_kinds;
@@ -114,12 +116,16 @@ static int write_kinds(struct ledger *l, u64 before)
 	return err;
 }
 
-/* Of what ended long before now nothing more is told; ~0: of nothing that has ended. */
+/* Of what ended long before now nothing more is told; ~0: of nothing that has ended. Where all is told, it does not
+ * wait: what is not in the store is lost if we are killed. */
 static int write_past(struct ledger *l, u64 now)
 {
+	const struct past_block *p = l->past;
 	u32 n = 0;
 
-	while (n < l->n_past && (now - min(now, l->past[n].end) > PAST_NS || l->n_past - n == PAST_BLOCKS))
+	for (; n < l->n_past &&
+		(p->told >= p->slow || now - min(now, p->end) > PAST_NS || l->n_past - n == PAST_BLOCKS);
+		p++)
 		n++;
 	l->n_past -= n;
 	memmove(l->past, l->past + n, l->n_past * sizeof(*l->past));
@@ -138,7 +144,8 @@ static int close_block(struct ledger *l)
 	l->block.p50_ns = rank(l, 500);
 	l->block.p99_ns = rank(l, 990);
 	err = store__add_block(l->store, l->run, &l->block);
-	l->past[l->n_past++] = (struct past_block){l->block.block, l->block_start, l->last};
+	l->past[l->n_past++] = (struct past_block){l->block.block, l->block_start, l->last, l->block.slow, l->told};
+	l->told = 0;
 	l->block = (struct store_block){.block = next};
 	memset(l->counts, 0, sizeof(l->counts));
 	err = write_past(l, l->last) ?: err;
@@ -193,12 +200,16 @@ static void add_frame(struct ledger *l, const struct verdict *v)
 		b->causes[c].ns += v->cause_ns[c];
 }
 
-/* The block in which a frame began; the open one if nothing more is told of that. */
-static u64 block_at(const struct ledger *l, u64 start)
+/* A slow frame that is told: its block is the one in which it began, or the open one if nothing more is told of that.
+ */
+static u64 block_told(struct ledger *l, u64 start)
 {
 	for (u32 i = 0; i < l->n_past; i++)
-		if (start >= l->past[i].start && start < l->past[i].end)
+		if (start >= l->past[i].start && start < l->past[i].end) {
+			l->past[i].told++;
 			return l->past[i].block;
+		}
+	l->told += l->block.frames && start >= l->block_start;
 	return l->block.block;
 }
 
@@ -259,7 +270,7 @@ static int keep_worst(struct ledger *l, struct kind *k, const struct ledger_hitc
 
 int ledger__hitch(struct ledger *l, const struct ledger_hitch *h)
 {
-	struct kind *k = kind_of(l, known(l, h), block_at(l, h->start));
+	struct kind *k = kind_of(l, known(l, h), block_told(l, h->start));
 
 	if (!k)
 		return fail(l, -ENOMEM);

@@ -323,7 +323,8 @@ static bool is_time(const struct namer *n, bool hurry)
 {
 	if (n->child || !n->n_waiting || n->credit_ns <= 0)
 		return false;
-	return hurry || n->n_waiting >= NAMER_TOGETHER || n->now > n->waiting[0].to + NAMER_WAIT_NS;
+	return hurry || n->credit_ns >= (s64)NAMER_SAVED_NS || n->n_waiting >= NAMER_TOGETHER ||
+	       n->now > n->waiting[0].to + NAMER_WAIT_NS;
 }
 
 void namer__tend(struct namer *n, u64 now, bool hurry)

@@ -15,9 +15,9 @@
 
 #define NAMER_WAITING  64u /* segments; of more those with the shortest frames are not named, and counted */
 #define NAMER_TOGETHER 16u /* a child begins with so many, */
-#define NAMER_WAIT_NS  (5 * NSEC_PER_SEC) /* or when the first has waited so long */
+#define NAMER_WAIT_NS  (5 * NSEC_PER_SEC) /* or when the first has waited so long, */
 #define NAMER_SHARE    25                 /* one part in so many of a CPU's time is for it, */
-#define NAMER_SAVED_NS (3 * NSEC_PER_SEC) /* of which so much can be saved up */
+#define NAMER_SAVED_NS (3 * NSEC_PER_SEC) /* of which so much can be saved up; then it begins at once */
 
 /* A kept frame, explained. Texts are valid UTF-8. */
 struct finding {

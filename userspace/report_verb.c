@@ -7,6 +7,7 @@
 #include "log.h"
 #include "output.h"
 #include "report_verb.h"
+#include "run_last.h"
 #include "run_query.h"
 #include "run_report.h"
 
@@ -78,8 +79,10 @@ static int write_all(const struct report_verb *o, struct store *s, const char *r
 		err = write_file(o, s, run, o->openmetrics, run_report__openmetrics);
 	if (err)
 		return EXIT_USAGE;
-	if (o->runs.json || (!o->html && !o->junit && !o->openmetrics))
-		err = (o->runs.json ? run_report__json : run_report__text)(s, run, stdout);
+	if (o->runs.json)
+		err = run_report__json(s, run, stdout);
+	else if (!o->html && !o->junit && !o->openmetrics)
+		err = run_report__text(s, run, stdout) ?: run_last__text(s, run, stdout);
 	if (!err)
 		err = run_facts__load(s, run, &f);
 	if (err) {

@@ -135,7 +135,9 @@ static void test_a_game_that_crashes_is_followed_into_its_next_life(void **state
 
 static void test_killed_it_leaves_what_was_kept_and_a_store_that_is_whole(void **state)
 {
+	char *report[] = {(char *)live__program(), "report", "@last", "--store", store, NULL};
 	char path[PATH_MAX], *text;
+	int status;
 	struct live l;
 	pid_t pid;
 
@@ -151,6 +153,13 @@ static void test_killed_it_leaves_what_was_kept_and_a_store_that_is_whole(void *
 	assert_int_equal(ask("select count(*) from pragma_integrity_check where integrity_check = 'ok'"), 1);
 	assert_int_equal(ask("select count(*) from runs"), 1);
 	assert_int_equal(ask("select count(*) from run_ends"), 0);
+	text = live__output(&l, &status, report);
+	assert_int_equal(WEXITSTATUS(status), ask("select count(*) from blocks") ? 0 : 5);
+	assert_non_null(strstr(text, "It was killed, or goes on"));
+	assert_non_null(strstr(text, " ms: "));
+	if (!ask("select count(*) from hitches")) /* its first block was open, unless this machine is very slow */
+		assert_non_null(strstr(text, "  segment-000001.redframe"));
+	free(text);
 	end(&l);
 }
 

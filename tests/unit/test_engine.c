@@ -252,6 +252,31 @@ static void test_naming_waits_until_its_share_of_a_cpu_is_earned(void **state)
 	rmdir(t.dir);
 }
 
+/* what is not named yet is lost if the soak is killed */
+static void test_naming_begins_at_once_where_little_is_to_be_named(void **state)
+{
+	struct explain_options explain = {};
+	struct told t;
+	int err;
+	struct namer n = {.explain = &explain, .found = finding, .done = done, .arg = &err};
+
+	options(&t);
+	namer__tend(&n, START, false);
+	for (u32 saved = 0; saved < 2; saved++) {
+		struct segment s = {};
+
+		n.credit_ns = (s64)(NAMER_SAVED_NS - !saved);
+		assert_int_equal(segment__open(&s, t.dir, 1 + saved, START), 0);
+		namer__take(&n, &s);
+		namer__tend(&n, START, false);
+		assert_int_equal(n.child > 0, saved);
+		namer__finish(&n);
+	}
+	namer__free(&n);
+	files_in(t.dir, true);
+	rmdir(t.dir);
+}
+
 static char pids[80];
 
 static int note_pid(void *arg, struct recording_writer *w, struct stacks *stacks)
@@ -563,6 +588,7 @@ int main(void)
 		cmocka_unit_test(test_limits_keep_frames_that_are_not_slow),
 		cmocka_unit_test(test_hitches_that_there_is_no_time_to_explain_are_counted_and_the_worst_are_explained),
 		cmocka_unit_test(test_naming_waits_until_its_share_of_a_cpu_is_earned),
+		cmocka_unit_test(test_naming_begins_at_once_where_little_is_to_be_named),
 		cmocka_unit_test(test_segments_share_a_child_that_names_them),
 		cmocka_unit_test(test_the_first_and_the_worst_of_a_kind_stay_when_room_is_short),
 		cmocka_unit_test(test_where_nothing_can_be_written_every_frame_counts_and_slow_ones_are_explained),

@@ -144,6 +144,30 @@ static void test_closed_blocks_are_in_the_store_before_the_end(void **state)
 	store__close(s);
 }
 
+static void test_a_blocks_hitches_are_in_the_store_as_soon_as_all_are_told(void **state)
+{
+	const struct ledger_options o = {.start_ns = 500 * NSEC_PER_SEC, .hitches_told = true};
+	struct ledger_hitch h = {.fingerprint = 7, .cause = CAUSE_CODE, .text = "running code", .sentence = "slow"};
+	struct store *s = open_store();
+	u64 at = o.start_ns, slow = 0, n;
+	struct ledger *l = ledger__new(s, RUN, &(struct store_run){.kind = "soak", .game = "g"}, &o);
+
+	play(l, NULL, &at, 11);
+	assert_int_equal(store__query(s, "SELECT sum(slow) FROM blocks", NULL, 0, take_number, &slow), 0);
+	assert_in_range(slow, 5, 11);
+	h.start = o.start_ns + NSEC_PER_SEC;
+	h.end = h.start + 100 * MS;
+	for (u64 told = 1; told <= slow; told++) {
+		assert_int_equal(ledger__hitch(l, &h), 0);
+		assert_int_equal(ledger__tend(l, at), 0);
+		n = 0;
+		store__query(s, "SELECT hitches FROM hitches", NULL, 0, take_number, &n);
+		assert_int_equal(n, told == slow ? slow : 0);
+	}
+	ledger__free(l);
+	store__close(s);
+}
+
 /* a recording of a test as a file */
 static void recording_of(const char *golden, char *path, size_t size)
 {
@@ -229,6 +253,7 @@ int main(void)
 		cmocka_unit_test(test_each_visit_to_a_scene_warms_up_and_the_rest_is_summed),
 		cmocka_unit_test(test_a_hitch_that_is_told_late_counts_where_its_frame_was),
 		cmocka_unit_test(test_closed_blocks_are_in_the_store_before_the_end),
+		cmocka_unit_test(test_a_blocks_hitches_are_in_the_store_as_soon_as_all_are_told),
 		cmocka_unit_test(test_a_recording_is_the_same_run_however_often_it_is_imported),
 		cmocka_unit_test(test_options_that_must_be_equal_are_found_by_their_whole_name),
 		cmocka_unit_test(test_a_recording_without_frames_is_a_run_that_was_not_measured),
