@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -82,6 +83,21 @@ void live__init(struct live *l)
 	assert_non_null(mkdtemp(l->dir));
 	chmod(l->dir, 0755);
 	snprintf(l->recording, sizeof(l->recording), "%s/r.redframe", l->dir);
+}
+
+void live__to_the_front(void)
+{
+	struct sched_param p = {.sched_priority = 1};
+
+	if (sched_setscheduler(0, SCHED_RR, &p))
+		print_message("not allowed to use SCHED_RR: the machine may disturb\n");
+}
+
+void live__to_the_back(void)
+{
+	struct sched_param p = {.sched_priority = 0};
+
+	sched_setscheduler(0, SCHED_OTHER, &p);
 }
 
 char *live__read(struct live *l, const char *name)

@@ -70,6 +70,11 @@ void live__skip_kernel(const char *why);
 
 /* ---- running; each fails the test if it cannot ---- */
 
+/* What is started meanwhile comes before all others (SCHED_RR), where that is allowed: for what a busy machine would
+ * change, and is not judged. */
+void live__to_the_front(void);
+void live__to_the_back(void);
+
 void live__init(struct live *l);
 /* the target of tests/live/targets/NAME with arguments up to NULL; returns when it is ready */
 void live__start(struct live *l, const char *name, ...) __attribute__((sentinel));

@@ -23,12 +23,12 @@ static const char game[] =
 
 /* As Wine does: started as wine64-preloader, it takes the game's Windows path for its command line and 15 bytes of its
  * name for its own. Of three such, one presents frames, by a library that it loads once the others are recorded. */
-static const char wine_game[] =
+static const char wine_game[] = AWAIT_PROBE
 	"#include <dlfcn.h>\n#include <signal.h>\n#include <stdlib.h>\n#include <string.h>\n#include <sys/prctl.h>\n"
 	"#include <sys/wait.h>\n#include <unistd.h>\n"
 	"static void present_all(void)\n{\n\tvoid *lib = dlopen(\"libGLX.so.0\", RTLD_NOW);\n"
 	"\tint (*swap)(void *, long) = (int (*)(void *, long))(lib ? dlsym(lib, \"glXSwapBuffers\") : 0);\n"
-	"\tusleep(1000000);\n\tfor (int i = 0; i < 300; i++) {\n\t\tswap(0, 9);\n\t\tusleep(2000);\n\t}\n}\n"
+	"\tawait_probe((void *)swap);\n\tfor (int i = 0; i < 300; i++) {\n\t\tswap(0, 9);\n\t\tusleep(2000);\n\t}\n}\n"
 	"int main(int argc, char **argv)\n{\n\tsize_t room = argv[argc - 1] + strlen(argv[argc - 1]) - argv[0];\n"
 	"\tchar b, *path = strdup(argv[1]);\n\tint go[2], helper;\n"
 	"\tprctl(PR_SET_NAME, strrchr(path, '\\\\') + 1);\n\tmemset(argv[0], 0, room);\n\tstrcpy(argv[0], path);\n"
@@ -287,7 +287,7 @@ static int setup(void **state)
 	snprintf(name, sizeof(name), "boxed%d", getpid());
 	snprintf(root, sizeof(root), "/var/tmp/redframe-root-%d", getpid());
 	fixture__build("libGLX.so.0", "-O1 -shared -fPIC -Wl,-soname,libGLX.so.0",
-		"int glXSwapBuffers(void *a, long b) { __asm__ volatile(\"\"); return 1; }\n");
+		"int glXSwapBuffers(void *a, long b) { __asm__ volatile(\"nop\"); return 1; }\n");
 	snprintf(flags, sizeof(flags), "-O1 -fno-builtin -Wl,--no-as-needed -Wl,-rpath,%s -Wl,%s/libGLX.so.0 -lpthread",
 		fixture_dir, fixture_dir);
 	fixture__build(name, flags, game);

@@ -28,21 +28,6 @@ static long setting(const char *name, long otherwise)
 	return text && *text ? strtol(text, NULL, 10) : otherwise;
 }
 
-static void to_the_front(void)
-{
-	struct sched_param p = {.sched_priority = 1};
-
-	if (sched_setscheduler(0, SCHED_RR, &p))
-		print_message("not allowed to use SCHED_RR: the machine may disturb\n");
-}
-
-static void to_the_back(void)
-{
-	struct sched_param p = {.sched_priority = 0};
-
-	sched_setscheduler(0, SCHED_OTHER, &p);
-}
-
 struct load {
 	pid_t pids[64];
 	int n;
@@ -100,9 +85,9 @@ static void record(struct live *l, const char *budget, char *const args[], bool 
 	while (*args)
 		argv[n++] = *args++;
 	if (front)
-		to_the_front();
+		live__to_the_front();
 	status = run(l, "said", argv);
-	to_the_back();
+	live__to_the_back();
 	if (status)
 		fail_msg("redframe record: status 0x%x: %s", status, live__read(l, "said"));
 	assert_int_equal(run(l, "json", explain), 0);

@@ -19,8 +19,10 @@ static void test_slow_frames_are_kept_explained_and_every_frame_counts(void **st
 	pid_t pid;
 
 	begin(&l);
+	live__to_the_front(); /* or its hitches would be waits for a CPU */
 	pid = soak(&l, "said", "--budget", "60", "--before", "0.2", "--meta", "commit=1a2b", "--", GAME, "--rounds",
 		"2", NULL);
+	live__to_the_back();
 	assert_int_equal(ended(&l, pid, "said"), 0);
 	assert_true(any_says(&l, "reading"));
 	assert_true(any_says(&l, ".c:")); /* named, with its line */
@@ -85,11 +87,11 @@ static void test_signals_marks_and_a_scene_file_are_heard(void **state)
 	usleep(300000);
 	free(live__output(&l, &status, marks));
 	assert_int_equal(status, 0);
-	usleep(300000);
+	usleep(500000);
 	f = fopen(file, "w");
 	fputs("castle\nnot this\n", f);
 	fclose(f);
-	usleep(400000);
+	usleep(1000000); /* it looks at the file now and then */
 	assert_int_equal(kill(pid, SIGUSR1), 0);
 	assert_true(live__await(&l, "said", "so far", pid));
 	kill(pid, SIGTERM);
@@ -142,7 +144,9 @@ static void test_killed_it_leaves_what_was_kept_and_a_store_that_is_whole(void *
 	pid_t pid;
 
 	begin(&l);
+	live__to_the_front();
 	pid = soak(&l, "said", "--budget", "60", "--before", "0.2", "--", GAME, "--rounds", "4", NULL);
+	live__to_the_back();
 	await_kept(0, path);
 	usleep(1200000);
 	kill(pid, SIGKILL);
@@ -222,7 +226,9 @@ static void test_a_recording_is_replayed_as_if_it_were_live_and_warm_up_alone_is
 
 	begin(&l);
 	record[7] = l.recording;
+	live__to_the_front();
 	assert_int_equal(WEXITSTATUS(live__wait(live__spawn(&l, "recorded", record))), 0);
+	live__to_the_back();
 	pid = soak(&l, "said", "--budget", "60", "--replay", l.recording, NULL);
 	assert_int_equal(ended(&l, pid, "said"), 0);
 	assert_true(any_says(&l, "reading"));

@@ -76,8 +76,10 @@ static void test_a_display_that_is_restarted_ends_the_game_and_not_the_soak(void
 
 /* ---- the clock ---- */
 
-static void test_a_wall_clock_that_is_set_back_and_forth_moves_nothing(void **state)
+/* ms of each CPU that it has seen: it looks once a second, which a busy machine may not let it */
+static long long soak_while_the_clock_steps(void)
 {
+	long long cpus_ms;
 	const char *game;
 	u64 from, ms;
 	struct live l;
@@ -99,10 +101,20 @@ static void test_a_wall_clock_that_is_set_back_and_forth_moves_nothing(void **st
 		ask("select value from counters where name = 'frames'") + 1);
 	assert_int_equal(ask("select value from counters where name = 'suspends'"), 0);
 	/* what the CPUs had to give, by the clock that does not step */
-	assert_in_range(
-		ask("select value / 1000000 from counters where name = 'cpus.all_ns'") / get_nprocs(), 500, ms + 100);
+	cpus_ms = ask("select value / 1000000 from counters where name = 'cpus.all_ns'") / get_nprocs();
+	assert_in_range(cpus_ms, 0, ms + 100);
 	live__end_target(&l);
 	end(&l);
+	return cpus_ms;
+}
+
+static void test_a_wall_clock_that_is_set_back_and_forth_moves_nothing(void **state)
+{
+	long long cpus_ms = 0;
+
+	for (int i = 0; i < 3 && cpus_ms < 500; i++)
+		cpus_ms = soak_while_the_clock_steps();
+	assert_true(cpus_ms >= 500);
 }
 
 /* ---- the disk ---- */
@@ -163,6 +175,7 @@ static void test_killed_it_loses_less_than_a_second_of_what_is_kept(void **state
 	begin(&l);
 	game = ticker(&l, NULL);
 	for (int i = 0; i < 3 && lost >= NSEC_PER_SEC; i++) {
+		dir[strlen(dir) - 1] = (char)('0' + i); /* each its own */
 		pid = soak(&l, "said", "--budget", "1", "-n", game, NULL);
 		assert_true(live__await(&l, "said", "soaking t", pid));
 		usleep(2700000 + i * 100000);

@@ -104,4 +104,11 @@ static inline void fixture__kill(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
+/* For a game's source: however busy the machine is, it goes on once somebody has put a probe into that code. */
+#define AWAIT_PROBE                                                                                                    \
+	"#include <string.h>\n#include <unistd.h>\n"                                                                   \
+	"static void await_probe(const void *code)\n{\n\tunsigned char before[12];\n\tmemcpy(before, code, 12);\n"     \
+	"\tfor (int i = 0; i < 10000 && !memchr(before, 0xcc, 12) && !memcmp(before, code, 12); i++)\n"                \
+	"\t\tusleep(1000);\n}\n"
+
 #endif

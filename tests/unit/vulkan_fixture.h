@@ -68,7 +68,7 @@ static inline const char *vulkan__game(const char *name, const char *body, const
 		"-Wl,%s/liblayer.so",
 		fixture_dir, fixture_dir, fixture_dir, fixture_dir, fixture_dir);
 	snprintf(text, sizeof(text),
-		VK_TYPES
+		VK_TYPES AWAIT_PROBE
 		"int vkCreateDevice(table **d, void *core, void *present);\nvoid *a_core(void), *b_core(void), "
 		"*a_present(void), *b_present(void), *layer_present(void *);\n"
 		"static uint64_t chains[4] = {0x5c0001, 0x5c0002, 0x5c0003, 0x5c0004};\n"
@@ -77,7 +77,8 @@ static inline const char *vulkan__game(const char *name, const char *body, const
 		"\t((present_fn)t->fn[SLOT - 1])(queue, &info);\n}\n"
 		"static table *device(void *core, void *present) { table *t; vkCreateDevice(&t, core, present); return "
 		"t; }\n"
-		"int main(void)\n{\n\ttable *d, *e;\n\t(void)d; (void)e; (void)show;\n%s\n\tsetvbuf(stdout, 0, _IONBF, "
+		"int main(void)\n{\n\ttable *d, *e;\n\t(void)d; (void)e; (void)show; "
+		"(void)await_probe;\n%s\n\tsetvbuf(stdout, 0, _IONBF, "
 		"0);\n"
 		"\twrite(1, \"ready\\n\", 6);\n%s\n\tfor (;;) pause();\n}\n",
 		body, then);

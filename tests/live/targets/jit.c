@@ -6,6 +6,7 @@
 #include "target.h"
 
 #define CODE_BYTES 64
+#define LOOK_US    500000
 
 static unsigned long long began, ended;
 
@@ -38,9 +39,9 @@ static void list(const char *path, const void *at, const char *name)
 
 static __attribute__((noinline)) void run(unsigned char *code, const char *chain)
 {
-	usleep(300000); /* the map is looked at ten times a second */
+	usleep(LOOK_US); /* the map is looked at ten times a second */
 	((void (*)(void))code)();
-	usleep(300000);
+	usleep(LOOK_US);
 	printf("chain jit %llu %llu nap<%s<run<main\n", began, ended, chain);
 }
 
@@ -76,7 +77,7 @@ int main(int argc, char **argv)
 	list(path, code, "Enemy::think"); /* the same place */
 	run(code + CODE_BYTES, "Enemy::think<update@player.lua:7");
 	list(path, code + 2 * CODE_BYTES, "Spin");
-	usleep(300000);
+	usleep(LOOK_US);
 	spin(code + 2 * CODE_BYTES);
 	target_done();
 	unlink(path);
