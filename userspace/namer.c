@@ -186,6 +186,26 @@ static void start_child(struct namer *n)
 
 /* ---- here ---- */
 
+/* Frames of which nothing was found count all the same. */
+static void tell_rest(struct namer *n, struct segment *s, const char *why)
+{
+	struct finding f = {.segment = s->number, .cause = CAUSE_NONE, .text = "not explained"};
+
+	snprintf(f.sentence, sizeof(f.sentence), "not explained: %s", why);
+	for (u32 i = 0; i < s->n_frames; i++) {
+		const struct kept_frame *k = &s->frames[i];
+
+		f.start = k->start;
+		f.end = k->end;
+		f.number = k->number;
+		f.stream = k->stream;
+		f.crossed = k->crossed;
+		f.slow = !k->crossed;
+		n->found(n->arg, &f);
+	}
+	s->n_frames = 0;
+}
+
 /* The child is gone. What it did not say is done, it was not given to do. */
 static void end_child(struct namer *n)
 {
@@ -202,8 +222,10 @@ static void end_child(struct namer *n)
 	for (u32 i = 0; i < n->n_working; i++) {
 		struct segment *s = &n->waiting[i];
 
-		if (s->number)
+		if (s->number) {
+			tell_rest(n, s, "the process that names code failed at it");
 			n->done(n->arg, s->number, s->w.bytes, -EIO);
+		}
 		segment__abandon(s);
 	}
 	n->n_waiting -= n->n_working;
@@ -211,16 +233,38 @@ static void end_child(struct namer *n)
 	n->n_working = 0;
 }
 
+static struct segment *working_on(struct namer *n, u32 number)
+{
+	for (u32 i = 0; i < n->n_working; i++)
+		if (n->waiting[i].number == number)
+			return &n->waiting[i];
+	return NULL;
+}
+
+static void take_finding(struct namer *n, const struct finding *f)
+{
+	struct segment *s = working_on(n, f->segment);
+
+	for (u32 i = 0; s && i < s->n_frames; i++)
+		if (s->frames[i].start == f->start && s->frames[i].end == f->end)
+			s->frames[i] = s->frames[--s->n_frames];
+	n->found(n->arg, f);
+}
+
 static void take_message(struct namer *n, const struct message *msg)
 {
+	struct segment *s;
+
 	if (!msg->segment) {
-		n->found(n->arg, &msg->finding);
+		take_finding(n, &msg->finding);
 		return;
 	}
+	s = working_on(n, msg->segment);
+	if (s)
+		tell_rest(n, s, msg->err ? recording__strerror(msg->err) : "its recording lacks it");
 	n->done(n->arg, msg->segment, msg->bytes, msg->err);
-	for (u32 i = 0; i < n->n_working; i++)
-		if (n->waiting[i].number == msg->segment)
-			n->waiting[i].number = 0;
+	if (s)
+		s->number = 0;
 }
 
 /* false: there is no more for now */
@@ -258,24 +302,10 @@ static u64 worst_of(const struct segment *s)
 	return worst;
 }
 
-/* It stays without names. Its frames count all the same. */
+/* It stays without names. */
 static void give_up(struct namer *n, struct segment *s)
 {
-	struct finding f = {.segment = s->number, .cause = CAUSE_NONE, .text = "not explained"};
-
-	snprintf(f.sentence, sizeof(f.sentence),
-		"not explained: it would have taken more than redframe's share of a CPU");
-	for (u32 i = 0; i < s->n_frames; i++) {
-		const struct kept_frame *k = &s->frames[i];
-
-		f.start = k->start;
-		f.end = k->end;
-		f.number = k->number;
-		f.stream = k->stream;
-		f.crossed = k->crossed;
-		f.slow = !k->crossed;
-		n->found(n->arg, &f);
-	}
+	tell_rest(n, s, "it would have taken more than redframe's share of a CPU");
 	n->done(n->arg, s->number, s->w.bytes, -EBUSY);
 	recording__finish(&s->w, true);
 	segment__abandon(s);

@@ -277,6 +277,33 @@ static void test_naming_begins_at_once_where_little_is_to_be_named(void **state)
 	rmdir(t.dir);
 }
 
+static int die(void *arg, struct recording_writer *w, struct stacks *stacks)
+{
+	raise(SIGKILL);
+	return 0;
+}
+
+static void test_hitches_whose_naming_fails_are_told_without_a_cause(void **state)
+{
+	struct told t;
+	struct engine_options o = options(&t);
+	struct game g;
+
+	o.name = die;
+	g = begin(&o);
+	for (u32 i = 0; i < 3; i++) {
+		frames(&g, 100);
+		hitch(&g, 40);
+	}
+	frames(&g, 100);
+	end(&g);
+	assert_int_equal(engine__stats(g.e)->not_named, 3);
+	assert_int_equal(t.n_hitches, 3);
+	for (u32 i = 0; i < t.n_hitches; i++)
+		assert_non_null(strstr(t.hitches[i].sentence, "not explained: the process that names code failed"));
+	clean(&t, &g);
+}
+
 static char pids[80];
 
 static int note_pid(void *arg, struct recording_writer *w, struct stacks *stacks)
@@ -589,6 +616,7 @@ int main(void)
 		cmocka_unit_test(test_hitches_that_there_is_no_time_to_explain_are_counted_and_the_worst_are_explained),
 		cmocka_unit_test(test_naming_waits_until_its_share_of_a_cpu_is_earned),
 		cmocka_unit_test(test_naming_begins_at_once_where_little_is_to_be_named),
+		cmocka_unit_test(test_hitches_whose_naming_fails_are_told_without_a_cause),
 		cmocka_unit_test(test_segments_share_a_child_that_names_them),
 		cmocka_unit_test(test_the_first_and_the_worst_of_a_kind_stay_when_room_is_short),
 		cmocka_unit_test(test_where_nothing_can_be_written_every_frame_counts_and_slow_ones_are_explained),
