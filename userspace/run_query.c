@@ -199,6 +199,17 @@ static int take_hitch(const char *const *cells, int n, void *arg)
 	return h->key && h->cause && h->text && h->scene && h->sentence && h->trace ? 0 : -ENOMEM;
 }
 
+static int take_explained(const char *const *cells, int n, void *arg)
+{
+	struct run_facts *f = arg;
+	u64 slow = 0;
+
+	for (int i = 0; i < f->n_scenes; i++)
+		slow += f->scenes[i].slow;
+	f->without_cause = slow - min(slow, number(cells[0]));
+	return 0;
+}
+
 static int take_check(const char *const *cells, int n, void *arg)
 {
 	struct run_check *c = APPEND((struct run_facts *)arg, checks);
@@ -234,6 +245,11 @@ static int load_findings(struct store *s, struct run_facts *f)
 		HITCHES_MAX);
 	if (!err)
 		err = ask(s, f, sql, take_hitch);
+	if (!err)
+		err = ask(s, f,
+			"SELECT sum(h.hitches) FROM hitches h JOIN blocks b ON b.run_id = h.run_id AND b.block = "
+			"h.block WHERE h.run_id = $1 AND b.warm_up = 0 AND h.fingerprint <> '0000000000000000'",
+			take_explained);
 	return err
 		       ?: ask(s, f,
 				  "SELECT scene, name, bound, found, failed FROM checks WHERE run_id = $1 ORDER BY "

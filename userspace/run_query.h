@@ -54,6 +54,7 @@ struct run_facts {
 	bool ended;
 	int status;
 	u64 frames;
+	u64 without_cause; /* slow frames that were not explained: not kept, or not in time */
 	struct run_scene *scenes;
 	struct run_cause *causes;  /* by excess, largest first */
 	struct run_hitch *hitches; /* the same */

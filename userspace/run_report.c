@@ -83,8 +83,8 @@ static void make_json(struct str *s, const struct run_facts *f)
 	json__member(s, "reason", f->reason);
 	str__add(s, ", ");
 	json__member(s, "game", f->game);
-	str__fmt(
-		s, ", \"started_ms\": %lld, \"frames\": %llu", (long long)f->started_ms, (unsigned long long)f->frames);
+	str__fmt(s, ", \"started_ms\": %lld, \"frames\": %llu, \"slow_without_cause\": %llu", (long long)f->started_ms,
+		(unsigned long long)f->frames, (unsigned long long)f->without_cause);
 	json_pairs(s, "meta", f->meta, f->n_meta, false);
 	json_pairs(s, "counters", f->counters, f->n_counters, true);
 	str__add(s, ",\n \"scenes\": [");
@@ -157,6 +157,9 @@ static void make_text(struct str *s, const struct run_facts *f)
 		add_escaped(s, f->hitches[i].sentence);
 		str__add(s, "\n");
 	}
+	if (f->without_cause)
+		str__fmt(s, "  %llu slow frames have no cause here: they were not kept, or not explained in time\n",
+			(unsigned long long)f->without_cause);
 }
 
 /* ---- JUnit ---- */

@@ -180,6 +180,15 @@ static void add_hitches(struct str *s, const struct run_facts *f)
 	}
 }
 
+static void add_without_cause(struct str *s, const struct run_facts *f)
+{
+	if (f->without_cause)
+		str__fmt(s,
+			"<p class=\"dim\">%llu slow frames have no cause here: they were not kept, or not explained in "
+			"time.</p>\n",
+			(unsigned long long)f->without_cause);
+}
+
 static void add_past(struct str *s, const struct run_facts *f)
 {
 	u64 most = 1;
@@ -255,6 +264,7 @@ void run_report__make_html(struct str *s, const struct run_facts *f)
 	add_checks(s, f);
 	add_causes(s, f);
 	add_hitches(s, f);
+	add_without_cause(s, f);
 	add_past(s, f);
 	str__add(s, "<h2>About this run</h2>\n");
 	add_pairs(s, "Metadata", f->meta, f->n_meta);

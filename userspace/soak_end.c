@@ -108,9 +108,11 @@ static void sum_up(struct soak *k)
 		log_info("%llu recordings (%s) made room: the least of their kind, excess at most %.1f ms",
 			(unsigned long long)kept->dropped, fmt__bytes(gone, sizeof(gone), kept->dropped_bytes),
 			kept->dropped_most_ns / 1e6);
-	if (s->not_kept || s->not_named)
-		log_warn("of the slow frames %llu could not be kept, and %llu recordings stay without names",
-			(unsigned long long)s->not_kept, (unsigned long long)s->not_named);
+	if (s->not_kept)
+		log_warn("%llu slow frames could not be kept", (unsigned long long)s->not_kept);
+	if (s->not_named)
+		log_warn("%llu recordings stay without names: redframe explain tells what is in them without",
+			(unsigned long long)s->not_named);
 	if (s->forgotten || s->cut)
 		log_warn("memory was short: the beginning of %llu frames was given up, and %llu recordings begin later",
 			(unsigned long long)s->forgotten, (unsigned long long)s->cut);

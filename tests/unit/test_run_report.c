@@ -209,6 +209,33 @@ static void test_text_says_how_many_frames_the_table_leaves_out(void **state)
 	free(text);
 }
 
+static void test_slow_frames_of_which_no_cause_is_known_are_said_in_every_report(void **state)
+{
+	static u32 counts[BUCKETS];
+	struct store *s = filled();
+	struct json *tree;
+	char *text = written(s, run_report__text);
+
+	assert_null(strstr(text, "no cause"));
+	free(text);
+	store__add_block(
+		s, RUN, &(struct store_block){.block = 9, .scene = "town", .frames = 70, .slow = 7, .counts = counts});
+	store__add_hitches(s, RUN, &(struct store_hitches){.block = 9, .fingerprint = 3, .count = 2});
+	store__add_hitches(s, RUN, &(struct store_hitches){.block = 9, .fingerprint = 0, .count = 4});
+	text = written(s, run_report__text);
+	assert_non_null(strstr(text, "  5 slow frames have no cause here"));
+	free(text);
+	text = written(s, run_report__html);
+	assert_non_null(strstr(text, "5 slow frames have no cause here"));
+	free(text);
+	text = written(s, run_report__json);
+	tree = json__parse(text);
+	assert_int_equal(json__number(tree, "slow_without_cause"), 5);
+	json__free(tree);
+	free(text);
+	store__close(s);
+}
+
 static void test_a_run_without_frames_is_an_error_and_never_passed(void **state)
 {
 	struct store *s;
@@ -349,6 +376,7 @@ int main(void)
 		cmocka_unit_test(test_a_scene_that_is_all_warm_up_is_not_measured_in_any_report),
 		cmocka_unit_test(test_each_scene_is_checked_against_each_limit),
 		cmocka_unit_test(test_text_says_how_many_frames_the_table_leaves_out),
+		cmocka_unit_test(test_slow_frames_of_which_no_cause_is_known_are_said_in_every_report),
 		cmocka_unit_test(test_a_run_without_frames_is_an_error_and_never_passed),
 		cmocka_unit_test(test_the_page_shows_earlier_runs_that_can_be_compared),
 		cmocka_unit_test(test_json_says_the_same),
