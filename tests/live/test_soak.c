@@ -24,14 +24,16 @@ static void test_slow_frames_are_kept_explained_and_every_frame_counts(void **st
 		"2", NULL);
 	live__to_the_back();
 	assert_int_equal(ended(&l, pid, "said"), 0);
-	assert_true(any_says(&l, "reading"));
+	assert_true(any_says(&l, "file_read "));
 	assert_true(any_says(&l, ".c:")); /* named, with its line */
 	assert_true(ask("select sum(frames) from blocks") >= 80);
 	assert_int_equal(
 		ask("select sum(frames) from blocks"), ask("select value from counters where name = 'frames'"));
 	assert_int_equal(ask("select value from counters where name = 'marks'"),
 		ask("select value from counters where name = 'frames'") + 1);
-	assert_true(ask("select sum(hitches) from hitches where sentence like '%reading%from disk%'") >= 1);
+	assert_true(
+		ask("select sum(hitches) from hitches where sentence like '%ms %' and trace like 'segment-%'") >= 1);
+	assert_true(ask("select sum(total_ns) from block_causes where cause = 'file_read'") >= 10000000);
 	assert_int_equal(ask("select count(*) from run_meta where name = 'meta.commit' and value = '1a2b'"), 1);
 	assert_true(ask("select count(*) from memory where rss > 1000000 and mappings > 5") >= 1);
 	assert_int_equal(ask("select status from run_ends"), 0);
@@ -152,7 +154,7 @@ static void test_killed_it_leaves_what_was_kept_and_a_store_that_is_whole(void *
 	kill(pid, SIGKILL);
 	live__wait(pid);
 	text = explain(&l, path);
-	assert_non_null(strstr(text, "reading"));
+	assert_non_null(strstr(text, "file_read "));
 	free(text);
 	assert_int_equal(ask("select count(*) from pragma_integrity_check where integrity_check = 'ok'"), 1);
 	assert_int_equal(ask("select count(*) from runs"), 1);
@@ -231,7 +233,7 @@ static void test_a_recording_is_replayed_as_if_it_were_live_and_warm_up_alone_is
 	live__to_the_back();
 	pid = soak(&l, "said", "--budget", "60", "--replay", l.recording, NULL);
 	assert_int_equal(ended(&l, pid, "said"), 0);
-	assert_true(any_says(&l, "reading"));
+	assert_true(any_says(&l, "file_read "));
 	assert_true(any_says(&l, ".c:"));
 	assert_true(ask("select sum(frames) from blocks") >= 80);
 	assert_int_equal(ask("select count(*) from run_meta where name = 'option.warm-up' and value = '0'"), 1);
