@@ -84,7 +84,7 @@ static void same_trace(struct live *l, const char *trace)
 	assert_true(live__query(l, trace, "select count(*) n from sched_slice") > 1000);
 }
 
-/* A machine that is busy, or draws slowly, shows fewer. */
+/* A machine that is too busy, or draws too slowly, shows fewer. */
 static bool steady_frames(const struct live *l)
 {
 	const struct live_event *e;
@@ -116,10 +116,12 @@ static bool record_doom(void)
 	pid_t display;
 
 	live__init(&l);
+	live__to_the_front();
 	display = live__start_display(&l);
 	start_game(&l);
 	snprintf(pid, sizeof(pid), "%d", l.target);
 	l.redframe = live__spawn(&l, "said", argv);
+	live__to_the_back();
 	live__end_redframe(&l);
 	assert_int_equal(kill(l.target, 0), 0);
 	kill(l.target, SIGKILL);
