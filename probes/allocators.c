@@ -179,7 +179,7 @@ int allocators__find(
 	if (err)
 		why__add(why, why_size, "%s", strerror(-err));
 	else if (!q.added)
-		why__add(why, why_size, "no allocator found: allocations are not covered");
+		why__add(why, why_size, "no allocator found");
 	str__free(&q.stepped);
 	str__free(&q.ifunc);
 	return err ? err : q.added;

@@ -59,14 +59,17 @@ static void print_sites(const struct site_list *l, const char *label)
 static void print_allocators(struct objects *o)
 {
 	struct site_list all = {0};
-	char why[WHY] = "";
+	char why[WHY] = "", uncovered[WHY + 16];
 	int n = allocators__find(&all, o, true, true, why, sizeof(why));
 
+	snprintf(uncovered, sizeof(uncovered), "not covered: %s", why);
 	print_sites(&all, "allocator");
 	if (n == 0 && !o->tgid)
 		row("allocator", "none in this file");
-	else if (n <= 0 || why[0])
-		row(n <= 0 ? "allocator" : "", why);
+	else if (n <= 0)
+		row("allocator", uncovered);
+	else if (why[0])
+		row("", why);
 	sites__free(&all);
 }
 
