@@ -168,6 +168,19 @@ static double above(double t, double degrees)
 	return 0.5 * erfc((t < 0 ? -z : z) / sqrt(2));
 }
 
+/* what a Student's t is beyond, to either side, in 5 % */
+static double two_sided(double degrees)
+{
+	double low = 0, high = 100;
+
+	for (int i = 0; i < 50; i++) {
+		double t = (low + high) / 2;
+
+		*(above(t, degrees) > 0.025 ? &low : &high) = t;
+	}
+	return high;
+}
+
 /* the 95 % point of Student's t */
 static double t95(int degrees)
 {
@@ -193,16 +206,17 @@ static double least_variance(const struct scene_stats *s, const struct pool *bas
 static void finish_metric(struct scene_stats *s, int id, const struct pool *base, const struct pool *new, double *diffs)
 {
 	struct metric *m = &s->metrics[id];
-	double mean = new->values[id] - base->values[id], sd, degrees = min(s->base.n, s->new.n) - 1;
+	double mean = new->values[id] - base->values[id], sd, degrees = fmax(min(s->base.n, s->new.n) - 1, 1);
+	double reach = two_sided(degrees);
 
 	sd = sqrt(fmax(variance(diffs, DRAWS), least_variance(s, base, new, id)));
 	qsort(diffs, DRAWS, sizeof(*diffs), by_value);
 	m->measured = base->values[id] > 0 || new->values[id] > 0;
 	m->base = base->values[id];
 	m->new = new->values[id];
-	m->low = fmin(diffs[DRAWS / 40], mean - 1.96 * sd);
-	m->high = fmax(diffs[DRAWS - 1 - DRAWS / 40], mean + 1.96 * sd);
-	m->p = sd > 0 ? above(mean / sd, fmax(degrees, 1)) : 1;
+	m->low = fmin(diffs[DRAWS / 40], mean - reach * sd);
+	m->high = fmax(diffs[DRAWS - 1 - DRAWS / 40], mean + reach * sd);
+	m->p = sd > 0 ? above(mean / sd, degrees) : 1;
 }
 
 static double peak(const struct sample *a)

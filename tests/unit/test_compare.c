@@ -239,6 +239,35 @@ static void test_a_game_twice_as_fast_is_better_and_not_worse(void **state)
 	store__close(s);
 }
 
+/* Of few groups: an interval that leaves 0 out would say that it changed, where p says that it may be chance. */
+static void test_an_interval_without_zero_goes_with_a_small_p(void **state)
+{
+	const struct game hitchy = {.speed = 1.02, .extra_hitches = 6, .seconds = 40},
+			  calm = {.speed = 1, .seconds = 40};
+	u32 beyond = 0;
+
+	for (random_state = 1; random_state < 10; random_state++) {
+		u64 seed = random_state;
+		struct comparison c;
+		struct store *s;
+
+		assert_int_equal(store__open(":memory:", &s), 0);
+		simulate(s, &calm, 1, &hitchy, &c);
+		for (int id = 0; id < METRIC_COUNT; id++) {
+			const struct metric *m = &c.scenes[0].stats.metrics[id];
+
+			if (!m->measured || id == METRIC_MEMORY)
+				continue;
+			assert_false(m->low > 0 && m->p > 0.0251);
+			beyond += m->low > 0;
+		}
+		compare__free(&c);
+		store__close(s);
+		random_state = seed;
+	}
+	assert_true(beyond > 0);
+}
+
 static void test_scenes_are_compared_only_with_themselves(void **state)
 {
 	const struct game forest = {.speed = 2, .seconds = 60, .scene = "forest"};
@@ -478,6 +507,7 @@ int main(void)
 		cmocka_unit_test(test_one_hitch_more_a_minute_is_found_in_ten_minutes),
 		cmocka_unit_test(test_the_answer_names_cause_and_the_build_that_had_it_first),
 		cmocka_unit_test(test_a_game_twice_as_fast_is_better_and_not_worse),
+		cmocka_unit_test(test_an_interval_without_zero_goes_with_a_small_p),
 		cmocka_unit_test(test_scenes_are_compared_only_with_themselves),
 		cmocka_unit_test(test_a_worsening_that_the_confirming_run_lacks_is_refuted),
 		cmocka_unit_test(test_a_machine_that_was_busier_is_no_regression_of_the_build),
