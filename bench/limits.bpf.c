@@ -75,6 +75,18 @@ int pread__exit(u64 *ctx)
 	return record(current_is_game());
 }
 
+SEC("?tp_btf/softirq_entry")
+int softirq__entry(u64 *ctx)
+{
+	return current_is_game() ? 0 : 0;
+}
+
+SEC("?tp_btf/softirq_exit")
+int softirq__exit(u64 *ctx)
+{
+	return record(current_is_game());
+}
+
 SEC("?tp_btf/sys_enter")
 int lock__enter(u64 *ctx)
 {

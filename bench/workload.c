@@ -8,12 +8,16 @@
  *   malloc  malloc, one write, free
  *   lock    a wait on a glibc mutex that slept in the kernel, with the wake that ended it
  *   pread   4 KiB from a warm file
+ *   call    madvise on one page: a call that changes the address space
+ *   sleep   60 µs each: a call of another kind, long enough for a record
+ *   softirq a datagram to itself: an interrupt's deferred work, within the call that sends it
  *   wait    sleeps of 6 ms on top of 16 KiB of stack, of five threads: each worth its stack, and within all budgets
  *   threads 20 threads that sleep 1 ms again and again
  *
  * A line for each phase: its name, ns/op as in the lower quartile of 40 slices, operations.
  */
 #include <errno.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -26,8 +30,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -257,6 +263,58 @@ static void run_pread(struct result *res)
 	close(fd);
 }
 
+/* ---- call ---- */
+
+static void run_call(struct result *res)
+{
+	char *page = mmap(NULL, BLOCK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	long i;
+
+	if (page == MAP_FAILED)
+		die("mmap");
+	res->ns = now_ns();
+	for (i = 0; i < res->ops; i++)
+		if (madvise(page, BLOCK, MADV_DONTNEED))
+			die("madvise");
+	res->ns = now_ns() - res->ns;
+	munmap(page, BLOCK);
+}
+
+/* ---- sleep ---- */
+
+static void run_sleep(struct result *res)
+{
+	const struct timespec t = {.tv_nsec = 60000};
+	long i;
+
+	prctl(PR_SET_TIMERSLACK, 1);
+	res->ns = now_ns();
+	for (i = 0; i < res->ops; i++)
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
+	res->ns = now_ns() - res->ns;
+}
+
+/* ---- softirq ---- */
+
+static void run_softirq(struct result *res)
+{
+	struct sockaddr_in own = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	socklen_t len = sizeof(own);
+	char byte = 1;
+	long i;
+
+	if (fd < 0 || bind(fd, (struct sockaddr *)&own, len) || getsockname(fd, (struct sockaddr *)&own, &len) ||
+		connect(fd, (struct sockaddr *)&own, len))
+		die("a socket to itself");
+	res->ns = now_ns();
+	for (i = 0; i < res->ops; i++)
+		if (send(fd, &byte, 1, 0) != 1 || recv(fd, &byte, 1, 0) != 1)
+			die("a datagram to itself");
+	res->ns = now_ns() - res->ns;
+	close(fd);
+}
+
 /* ---- wait ---- */
 
 #define WAITERS    5
@@ -329,6 +387,9 @@ static const struct phase {
 	{"malloc", run_malloc, 2000000},
 	{"lock", run_lock, 100000},
 	{"pread", run_pread, 400000},
+	{"call", run_call, 400000},
+	{"sleep", run_sleep, 4000},
+	{"softirq", run_softirq, 200000},
 	{"wait", run_wait, 3000},
 	{"threads", run_threads, 40000},
 };
@@ -336,7 +397,7 @@ static const struct phase {
 
 static const char help[] =
 	"workload [--scale X] [--ready] [PHASE…]\n"
-	"  PHASE…     switch fault malloc lock pread wait threads (default: all)\n"
+	"  PHASE…     switch fault malloc lock pread call sleep softirq wait threads (default: all)\n"
 	"  --scale X  times the usual number of operations\n"
 	"  --ready    before each phase print \"ready PHASE\" and wait for a byte on standard input or\n"
 	"             SIGUSR1, so that a tracer can attach first\n";

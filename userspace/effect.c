@@ -8,6 +8,7 @@
 #define REFERENCE_STACK        1600  /* "the copy of a stack of 16 KiB" */
 #define REFERENCE_KERNEL_STACK 2500  /* "the kernel stack of a blocking switch" */
 #define REFERENCE_OTHER_FAULT  280   /* begin and end, of a process that is not recorded */
+#define REFERENCE_MEM_CALL     320   /* "madvise of a page" */
 #define REFERENCE_TICK         14000 /* in a virtual machine, where each is an exit to the host */
 
 static const u64 reference[CLASS_COUNT] = {
@@ -16,12 +17,11 @@ static const u64 reference[CLASS_COUNT] = {
 	[CLASS_FAULT] = 400,
 	[CLASS_LOCK] = 770,
 	[CLASS_FILE] = 360,
-	[CLASS_ALLOC] = 100, /* most make no record; 200 for those that do */
-	/* not measured alone: guessed by what the programs do */
-	[CLASS_IRQ] = 250,
-	[CLASS_RECLAIM] = 400,
-	[CLASS_SYSCALL] = 360,
-	[CLASS_SAMPLE] = 1400,
+	[CLASS_ALLOC] = 100,    /* most make no record; 200 for those that do */
+	[CLASS_IRQ] = 290,      /* "softirq" */
+	[CLASS_SYSCALL] = 1400, /* "a call of 50 us or more": as a rule it slept, and the caches are cold */
+	[CLASS_RECLAIM] = 400, /* not measured: nothing makes it come at will. As a fault, whose programs do the same */
+	[CLASS_SAMPLE] = 1400, /* not measured alone: guessed by what the program does */
 };
 
 struct prices effect__prices(u64 uprobe_ns, u64 stepped_ns, u64 tick_ns)
@@ -33,6 +33,7 @@ struct prices effect__prices(u64 uprobe_ns, u64 stepped_ns, u64 tick_ns)
 		.stack = REFERENCE_STACK * here / REFERENCE_UPROBE,
 		.kernel_stack = REFERENCE_KERNEL_STACK * here / REFERENCE_UPROBE,
 		.other_fault = REFERENCE_OTHER_FAULT * here / REFERENCE_UPROBE,
+		.mem_call = REFERENCE_MEM_CALL * here / REFERENCE_UPROBE,
 		.tick = tick_ns ?: REFERENCE_TICK,
 		.calibrated = uprobe_ns != 0,
 	};
@@ -63,6 +64,7 @@ struct effect effect__of(const struct prices *p, const struct hits *h)
 
 	for (int i = 0; i < CLASS_COUNT; i++)
 		e.class[i] = h->class[i] * p->class[i];
+	e.class[CLASS_SYSCALL] += h->mem_calls * p->mem_call;
 	e.class[CLASS_SCHED] += h->kernel_stacks * p->kernel_stack;
 	e.class[CLASS_SAMPLE] += h->class[CLASS_SAMPLE] * p->tick;
 	e.class[CLASS_FRAME] += (marks - min(marks, h->stepped_marks)) * p->uprobe + h->stepped_marks * p->stepped;

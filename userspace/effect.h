@@ -10,6 +10,7 @@
 /* Hits since recording began. */
 struct hits {
 	u64 class[CLASS_COUNT]; /* a switch of the game's threads with its wakeup, a fault, a call, …: each counts 1 */
+	u64 mem_calls;          /* mmap and its like, which CLASS_SYSCALL is charged for but does not count */
 	u64 stepped;            /* of those of CLASS_ALLOC */
 	u64 stepped_marks;      /* of those of CLASS_FRAME; more where not every call is a frame */
 	u64 stacks;             /* copied; they belong to no class */
@@ -19,7 +20,7 @@ struct hits {
 
 /* ns of the game's time. A uprobe's is the trap alone, the others are all that a hit adds. */
 struct prices {
-	u64 uprobe, stepped, stack, kernel_stack, other_fault, tick;
+	u64 uprobe, stepped, stack, kernel_stack, mem_call, other_fault, tick;
 	u64 class[CLASS_COUNT]; /* with a uprobe or a tick: what comes on top */
 	bool calibrated;        /* uprobe and stepped were measured here, and the others but tick scaled by that */
 };

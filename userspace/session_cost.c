@@ -36,7 +36,8 @@ static void count_hits(const struct session *s, struct hits *h)
 						    EV_URING_SUBMIT, EV_URING_DONE, 0});
 	h->class[CLASS_IRQ] = sum_kinds(d, (const u8[]){EV_IRQ, EV_SOFTIRQ, 0});
 	h->class[CLASS_RECLAIM] = d->kinds[EV_RECLAIM];
-	h->class[CLASS_SYSCALL] = sum_kinds(d, (const u8[]){EV_SYSCALL, EV_MEM_CALL, 0});
+	h->class[CLASS_SYSCALL] = d->kinds[EV_SYSCALL];
+	h->mem_calls = d->kinds[EV_MEM_CALL];
 	h->class[CLASS_SAMPLE] = d->kinds[EV_SAMPLE];
 	for (int i = CLASS_FRAME; i < CLASS_COUNT; i++)
 		h->class[i] += d->lost_class[i]; /* a record that found no room cost as much */
