@@ -7,17 +7,20 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cache_dir.h"
+#include "events_desc.h"
 #include "exporter.h"
 #include "log.h"
 #include "model.h"
 #include "replay.h"
 #include "time_index.h"
 
-#define KEPT_BYTES (1ULL << 30)
-#define SAID_BYTES (1ULL << 30) /* of a recording that long the user is told why it takes its time */
+#define KEPT_BYTES      (1ULL << 30)
+#define BEGINNING_BYTES (1u << 20)
+#define SAID_BYTES      (1ULL << 30) /* of a recording that long the user is told why it takes its time */
 
 struct kept {
 	int dir; /* -1: nothing is kept */
@@ -86,26 +89,121 @@ static int write_header(int fd, u64 start, u64 *bytes)
 	return recording__finish(&w, !err) ?: err;
 }
 
-/* All of the recording, without an explanation: a third of the time that one takes. */
-static int write_index(int fd, struct recording *r)
+/* ---- what has to be known before the first record ---- */
+
+/* Of one that was cut off this stands at its beginning: the rest comes when recording ends. So it need not be read once
+ * for that and once more for the records, unless something comes late after all. */
+struct watch {
+	struct exporter base;
+	struct model *known; /* what the beginning foretells */
+	u64 code;            /* so many records of code are among it */
+};
+
+static bool is_foretold(struct watch *w, const struct ev_hdr *rec)
 {
+	char text[EV_MAX_BYTES], *value;
+	const char *known;
+
+	if (model__is_of_code(rec->kind))
+		return w->code && w->code--;
+	if (rec->kind != EV_INFO)
+		return true;
+	ev__text(rec, text, sizeof(text));
+	value = strchr(text, '=');
+	if (!value || (strncmp(text, "game.tgid=", 10) && strncmp(text, "session.children=", 17) &&
+			      strncmp(text, "child.", 6)))
+		return true; /* no state rests on it */
+	*value++ = '\0';
+	known = model__info(w->known, text);
+	return known && !strcmp(known, value);
+}
+
+static int foretell_beginning(struct recording *r, struct model *m, u64 *code)
+{
+	const struct ev_hdr *rec;
+	int got = 0,
+	    err = recording__seek(r, r->hdr.header_bytes, min(recording__records_end(r), (u64)BEGINNING_BYTES));
+
+	*code = 0;
+	while (!err && (got = recording__next(r, &rec)) == 1) {
+		*code += model__is_of_code(rec->kind);
+		err = model__foretell(m, rec);
+	}
+	return err ?: min(got, 0);
+}
+
+static int watch_event(struct exporter *e, const struct model *m, const struct ev_hdr *rec)
+{
+	return is_foretold((struct watch *)e, rec) ? 0 : -EAGAIN;
+}
+
+static int watch_frame(struct exporter *e, const struct model *m, const struct verdict *v)
+{
+	return 0;
+}
+
+static int watch_end(struct exporter *e, const struct model *m, const struct report *r)
+{
+	return 0;
+}
+
+static const struct exporter_ops watching = {
+	.name = "watch", .event = watch_event, .frame = watch_frame, .end = watch_end};
+
+/* ---- making it ---- */
+
+/* A replay without an explanation: a third of the time that one takes. With watch it is -EAGAIN where more has to be
+ * foretold than was. */
+static int replay_into(int fd, u64 at, struct recording *r, struct model *m, struct watch *watch)
+{
+	struct exporter *e[2] = {time_index__writer(fd, at, r), watch ? &watch->base : NULL};
 	struct replay bare = {.bare = true};
-	struct model *m = model__new();
-	struct exporter *writer = NULL;
-	u64 at = 0;
-	int err = !m ? -ENOMEM : write_header(fd, r->hdr.start, &at);
+	int err = e[0] ? recording__seek(r, r->hdr.header_bytes, recording__records_end(r)) : -ENOMEM;
 
 	if (!err)
-		err = replay__prepare(r, m) ?: recording__seek(r, r->hdr.header_bytes, recording__records_end(r));
-	if (!err) {
-		writer = time_index__writer(fd, at, r);
-		err = writer ? replay__run(r, m, NULL, &writer, 1, &bare) : -ENOMEM;
-	}
-	if (!err && !time_index__written(writer))
+		err = replay__run(r, m, NULL, e, watch ? 2 : 1, &bare);
+	if (!err && !time_index__written(e[0]))
 		err = -EIO; /* said already */
-	if (writer)
-		writer->ops->close(writer);
+	if (e[0])
+		e[0]->ops->close(e[0]);
+	return err;
+}
+
+static int write_by_beginning(int fd, u64 at, struct recording *r)
+{
+	struct watch watch = {.base = {.ops = &watching, .fd = -1}, .known = model__new()};
+	struct model *m = model__new();
+	int err = m && watch.known
+			  ? foretell_beginning(r, watch.known, &watch.code) ?: foretell_beginning(r, m, &watch.code)
+			  : -ENOMEM;
+
+	if (!err)
+		err = replay_into(fd, at, r, m, &watch);
+	model__free(watch.known);
 	model__free(m);
+	return err;
+}
+
+static int write_by_all(int fd, u64 at, struct recording *r)
+{
+	struct model *m = model__new();
+	int err = m ? recording__rewind(r) ?: replay__prepare(r, m) : -ENOMEM;
+
+	if (!err)
+		err = replay_into(fd, at, r, m, NULL);
+	model__free(m);
+	return err;
+}
+
+static int write_index(int fd, struct recording *r)
+{
+	u64 at = 0;
+	int err = write_header(fd, r->hdr.start, &at);
+
+	if (!err)
+		err = r->truncated ? write_by_beginning(fd, at, r) : -EAGAIN;
+	if (err == -EAGAIN)
+		err = write_by_all(fd, at, r);
 	return err ?: recording__rewind(r);
 }
 

@@ -131,17 +131,21 @@ static void frame(struct made *g, u64 i)
 		put_text(g, EV_SCENE, GAME, i % 6000 == 2999 ? "harbour" : "forest");
 }
 
+static void put_info(struct made *g, const char *text)
+{
+	struct ev_info e = {.hdr = hdr_of(g, EV_INFO, 0)};
+
+	recording__append_text(&g->w, &e, sizeof(e), text, strlen(text));
+}
+
 static void put_beginning(struct made *g)
 {
 	char name[] = "Worker0";
 
 	for (const char *const *t = (const char *const[]){"game.tgid=100", "game.name=made", "sample.hz=1000",
 		     "budget.ms=20", NULL};
-		*t; t++) {
-		struct ev_info e = {.hdr = hdr_of(g, EV_INFO, 0)};
-
-		recording__append_text(&g->w, &e, sizeof(e), *t, strlen(*t));
-	}
+		*t; t++)
+		put_info(g, *t);
 	for (u32 tid = GAME; tid <= SLEEPER; tid++) {
 		name[6] = (char)('0' + tid - GAME);
 		put_text(g, EV_THREAD, tid, tid == GAME ? "Main" : tid == SLEEPER ? "Sleeper" : name);
@@ -151,6 +155,8 @@ static void put_beginning(struct made *g)
 	PUT(g, EV_FRAME, ev_frame, GAME, .number = FRAME_NO_NUMBER, .stream = 1);
 	PUT(g, EV_LOCK_WAIT, ev_lock_wait, GAME + 1, .dur = 1000, .addr = CONDVAR + 44, .op = 137, .words = 1);
 }
+
+static const char *late_info; /* in the middle; NULL: none */
 
 /* at the end, as record writes them */
 static void put_end(struct made *g)
@@ -181,8 +187,11 @@ static void make(struct made *g, u64 frames, bool index)
 	assert_true(fd >= 0);
 	assert_int_equal(recording__create(&g->w, dup(fd), START), 0);
 	put_beginning(g);
-	for (u64 i = 1; i <= frames; i++)
+	for (u64 i = 1; i <= frames; i++) {
 		frame(g, i);
+		if (late_info && i == frames / 2)
+			put_info(g, late_info);
+	}
 	put_end(g);
 	assert_int_equal(recording__finish(&g->w, true), 0);
 	if (index)
@@ -454,7 +463,10 @@ static void test_a_recording_cut_anywhere_is_read_once_and_then_in_part(void **s
 	for (u64 cut = g.w.bytes - 8; cut > INDEX_MADE_BYTES; cut -= 200003 + next(&g, 9)) {
 		assert_int_equal(truncate(g.path, (off_t)cut), 0);
 		read = bytes_told(g.path, "--frame 5005 --verbose", &size); /* the index kept before is not its own */
-		assert_in_range(read, 2 * size, 2 * size + size / 4);
+		if (cut == g.w.bytes - 8) /* the names of code are there: they hold from the beginning on */
+			assert_in_range(read, 3 * size, 3 * size + size / 3);
+		else
+			assert_in_range(read, size, size + size / 3);
 		assert_true(bytes_told(g.path, "--frame 5005 --verbose", &size) < size / 8);
 		assert_true(bytes_told(g.path, "--from 60 --to 62 --verbose", &size) < size / 2);
 		for (size_t i = 0; i < ARRAY_SIZE(frames); i++)
@@ -463,6 +475,31 @@ static void test_a_recording_cut_anywhere_is_read_once_and_then_in_part(void **s
 	assert_true(find_kept(path));
 	forget_kept();
 	unlink(g.path);
+}
+
+/* another process turned out to be the game, or another one its child: from the beginning on, to who reads all */
+static void test_what_turns_out_late_holds_from_the_beginning(void **state)
+{
+	u64 size, read;
+	struct made g;
+
+	for (const char *const *late = (const char *const[]){"game.tgid=777", "child.104=100", "game.tgid=100",
+		     "session.attach_ms=3", NULL};
+		*late; late++) {
+		late_info = *late;
+		make(&g, LONG_FRAMES, false);
+		late_info = NULL;
+		assert_int_equal(truncate(g.path, (off_t)(g.w.bytes - 40000)), 0);
+		read = bytes_told(g.path, "--frame 4927 --verbose", &size);
+		if (!strcmp(*late, "game.tgid=777") || !strncmp(*late, "child.", 6))
+			assert_in_range(read, 2 * size + size / 4, 3 * size);
+		else
+			assert_in_range(read, size, size + size / 3);
+		same_as_whole(g.path, 77);
+		same_as_whole(g.path, 4927);
+		forget_kept();
+		unlink(g.path);
+	}
 }
 
 /* whoever recorded it was killed before it came to that */
@@ -647,6 +684,7 @@ int main(void)
 		cmocka_unit_test(test_a_damaged_or_hostile_index_does_no_harm),
 		cmocka_unit_test(test_times_that_hold_no_frame_say_so),
 		cmocka_unit_test(test_a_recording_cut_anywhere_is_read_once_and_then_in_part),
+		cmocka_unit_test(test_what_turns_out_late_holds_from_the_beginning),
 		cmocka_unit_test(test_a_whole_recording_without_an_index_gets_one_too),
 		cmocka_unit_test(test_where_nothing_is_kept_it_reads_the_same),
 		cmocka_unit_test(test_what_begins_at_the_beginning_needs_none),
