@@ -78,7 +78,7 @@ static void tell_others(struct session *s, u64 ts)
 	e = effect__of(&s->prices, &h);
 	meta__info(&s->out, ts, "cost.others", "user_faults=%llu kernel_faults=%llu ns=%llu",
 		(unsigned long long)h.other_user_faults, (unsigned long long)h.other_kernel_faults,
-		(unsigned long long)(e.other_user_faults + e.other_kernel_faults));
+		(unsigned long long)e.other_user_faults + (unsigned long long)e.other_kernel_faults);
 }
 
 /* ---- the governor ---- */
