@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -384,11 +385,22 @@ int session__pass(struct session *s)
 	return err < 0 ? err : preload__pass(&s->preload, &s->target, &s->drain);
 }
 
+/* When redframe wakes up it waits for its turn, and does not take the CPU from a thread of the game: a millisecond late
+ * does not matter to it. What the user has chosen with chrt(1) stays. */
+static void give_way(void)
+{
+	const struct sched_param none = {0};
+
+	if (sched_getscheduler(0) == SCHED_OTHER && sched_setscheduler(0, SCHED_BATCH, &none))
+		log_debug("SCHED_BATCH: %s", errstr(-errno));
+}
+
 void session__run(struct session *s)
 {
 	u64 second = s->start, tenth = s->start, ts;
 	int err;
 
+	give_way();
 	s->cpu_before = own_cpu_ns(); /* attaching is not what it costs to record */
 
 	while (s->end == END_NOT_YET) {

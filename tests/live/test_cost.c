@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What recording costs is in the recording, and it is bounded: what costs too much is left out. */
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -338,6 +339,28 @@ static void test_the_kernels_statistics_count_the_runs_of_each_program(void **st
 	live__free(&l);
 }
 
+static void test_redframe_waits_for_its_turn_and_the_program_that_it_starts_need_not(void **state)
+{
+	struct live l;
+	char *text;
+
+	live__init(&l);
+	live__start(&l, "file", l.dir, NULL);
+	live__record(&l, "--frame", "none", NULL);
+	assert_int_equal(sched_getscheduler(l.target), SCHED_OTHER);
+	assert_int_equal(sched_getscheduler(l.redframe), SCHED_BATCH);
+	live__run(&l);
+	live__free(&l);
+
+	live__init(&l);
+	text = live__output(&l, NULL,
+		(char *const[]){(char *)live__program(), "record", "-o", l.recording, "--no-trace", "--frame", "none",
+			"--", "sh", "-c", "sleep 1; chrt -p $$", NULL});
+	assert_non_null(strstr(text, "SCHED_OTHER"));
+	free(text);
+	live__free(&l);
+}
+
 /* threads of redframe are other processes' to the analysis; what it reads and writes is in no record */
 static void test_redframe_itself_never_appears_as_the_games(void **state)
 {
@@ -383,6 +406,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_the_estimate_counts_every_call_of_the_allocator),
 	cmocka_unit_test(test_the_estimate_knows_that_a_frame_probe_is_single_stepped),
 	cmocka_unit_test(test_the_kernels_statistics_count_the_runs_of_each_program),
+	cmocka_unit_test(test_redframe_waits_for_its_turn_and_the_program_that_it_starts_need_not),
 	cmocka_unit_test(test_redframe_itself_never_appears_as_the_games),
 };
 LIVE_MAIN(tests)
