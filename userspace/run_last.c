@@ -86,9 +86,9 @@ cleanup:
 static int is_segment(const struct dirent *d)
 {
 	unsigned number;
-	char end;
+	int end = 0;
 
-	return sscanf(d->d_name, "segment-%6u.redfram%c", &number, &end) == 2 && end == 'e';
+	return sscanf(d->d_name, "segment-%6u.redframe%n", &number, &end) == 1 && end && !d->d_name[end];
 }
 
 /* The last one that the store tells of is read too: for where the next one begins. */
