@@ -99,6 +99,16 @@ static void test_without_a_bound_nothing_is_left_out(void **state)
 	live__free(&l);
 }
 
+static char *info_json(struct live *l)
+{
+	int status;
+	char *json = live__output(
+		l, &status, (char *const[]){(char *)live__program(), "info", "--json", l->recording, NULL});
+
+	assert_int_equal(status, 0);
+	return json;
+}
+
 /* a process beside the game whose reads go into fresh pages, as those of an X server do */
 static pid_t start_reader(void)
 {
@@ -149,7 +159,6 @@ static void test_faults_in_the_kernel_are_left_out_while_other_processes_pay_for
 	const struct ev_shed *out, *again;
 	char *json;
 	pid_t reader;
-	int status;
 	struct live l;
 
 	live__init(&l);
@@ -170,8 +179,7 @@ static void test_faults_in_the_kernel_are_left_out_while_other_processes_pay_for
 	assert_int_equal(kernel_faults(&l, out->hdr.ts + NSEC_PER_SEC, again->hdr.ts - NSEC_PER_SEC), 0);
 	assert_true(true_kernel_faults(&l) > 0);
 	assert_true(kernel_faults(&l, again->hdr.ts, UINT64_MAX) >= true_kernel_faults(&l));
-	json = live__output(&l, &status, (char *const[]){(char *)live__program(), "info", "--json", l.recording, NULL});
-	assert_int_equal(status, 0);
+	json = info_json(&l);
 	assert_non_null(strstr(json, "\"others\": {\"user_faults\": "));
 	assert_null(strstr(json, "\"kernel_faults\": 0,"));
 	free(json);
@@ -247,7 +255,6 @@ static void test_after_a_hot_frame_source_the_next_that_fires_is_recorded_and_sa
 	u64 hot = 0, next = 0;
 	struct live l;
 	char *json;
-	int status;
 
 	live__init(&l);
 	live__start(&l, "hot_layers", FLOOD_S, NULL);
@@ -259,8 +266,7 @@ static void test_after_a_hot_frame_source_the_next_that_fires_is_recorded_and_sa
 	assert_true(frames_by(&l, "SDL_UpdateWindowSurface", &next) > 10);
 	assert_true(hot < next);
 	assert_true(last_frame_ns(&l) > FLOOD_NS - 500 * (s64)NSEC_PER_MSEC);
-	json = live__output(&l, &status, (char *const[]){(char *)live__program(), "info", "--json", l.recording, NULL});
-	assert_int_equal(status, 0);
+	json = info_json(&l);
 	assert_non_null(strstr(json, "\"frame_source\": \"uprobe:hot_layers:SDL_UpdateWindowSurface\""));
 	assert_non_null(strstr(json, "\"frame_source_left\": \"uprobe:hot_layers:SDL_RenderPresent until "));
 	free(json);
