@@ -54,6 +54,7 @@ struct bpf_syscall {
 	__u8 on;           /* its class is recorded */
 	__u8 kernel_stack; /* what a thread waits for in it, only its kernel stack says */
 	__u8 changes_fds;  /* after it, a descriptor may mean another file */
+	__u8 sleeps;       /* recorded, and long only when it sleeps: it begins when its thread leaves the CPU */
 };
 
 /* What a CPU does now; a cache line each. Kernel side only; here because the skeleton declares it. */

@@ -7,13 +7,13 @@ struct futex_waitv_user {
 	u32 flags, reserved;
 };
 
-/* The lock as it stands before the wait: afterwards the owner is gone. */
-void lock__enter(struct thread_state *st, struct pt_regs *regs, u8 handler)
+/* The lock as it stands when the thread leaves the CPU for it: afterwards the owner is gone. */
+void lock__begin(struct thread_state *st, struct pt_regs *regs, u8 handler)
 {
 	u64 words[3] = {};
 	u64 addr = REGS_ARG0(regs);
 
-	st->waker = 0;
+	st->copying = 1;
 	if (handler == HANDLE_FUTEX_WAITV)
 		bpf_probe_read_user(
 			&addr, sizeof(addr), (void *)addr + __builtin_offsetof(struct futex_waitv_user, uaddr));
@@ -22,7 +22,7 @@ void lock__enter(struct thread_state *st, struct pt_regs *regs, u8 handler)
 	st->lock_words = words[0];
 	/* of an rwlock readers wait 16 bytes before the writer's id, writers 12 bytes before it, at an odd word */
 	st->lock_owners = (u32)words[1] | (addr & 4 ? words[1] >> 32 : words[2]) << 32;
-	st->waking = 1;
+	st->copying = 0;
 }
 
 static __always_inline u64 woken_word(struct pt_regs *regs, s64 ret)
@@ -42,7 +42,6 @@ int lock__exit(struct call *c, struct pt_regs *regs, u8 handler)
 	u64 addr = REGS_ARG0(regs);
 	u32 val = handler == HANDLE_FUTEX ? REGS_ARG2(regs) : handler == HANDLE_FUTEX2 ? REGS_ARG1(regs) : 0;
 
-	st->waking = 0;
 	if (handler == HANDLE_FUTEX_WAITV)
 		addr = woken_word(regs, c->ret);
 	stack__tell(c->ts, c->dur >= opt.stack_wait_ns, STACK_WAIT);

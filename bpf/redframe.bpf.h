@@ -34,7 +34,7 @@ struct file_id {
 /* A game's thread, from its first event to its end. What most events touch comes first. */
 struct thread_state {
 	u32 tid;       /* whose place it is; 0: nobody's */
-	u32 waking;    /* a lock wait wants to know its waker */
+	u32 waker;     /* who made it runnable last; 0: an interrupt */
 	u64 call_ts;   /* the system call in progress: its start, 0 none */
 	u64 call_cold; /* task->ioac.read_bytes then */
 	u64 fault_ts;  /* the page fault in progress: its start, 0 none */
@@ -44,8 +44,6 @@ struct thread_state {
 	s64 fault_pages; /* that were resident then */
 	u64 lock_words;  /* futex: what the word, and the word at +4, held when the wait began */
 	u64 lock_owners; /* futex: the words at +8 and +16 */
-	u32 waker;       /* who made it runnable last */
-	u32 copying;     /* its stack, now: faults are ours */
 	u64 fd_changes;  /* 1 + what the global of that name was when known_fd was looked at; 0: it never was */
 	s32 known_fd;
 	u32 seen_dev;
@@ -68,7 +66,7 @@ struct thread_state {
 	u32 close_mode;
 	u64 stacks_due; /* ns, CLOCK_BOOTTIME: when the stacks that were copied of it are paid for */
 	u32 samples;    /* CPU samples so far */
-	u32 zero;
+	u32 copying;    /* its memory, now: faults are ours */
 };
 
 struct ring {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Who runs where: switches and wakeups of the whole system (Perfetto's thread states need all of them), the life of
  * threads, and for the game's threads why they left. */
-#include "redframe.bpf.h"
+#include "syscalls.bpf.h"
 
 #define EEXIST 17
 
@@ -27,9 +27,9 @@ static __always_inline u32 cpu_of(struct task_struct *task)
 }
 
 /* The system call that a thread is in; NULL where it is in none. */
-static __always_inline const volatile struct bpf_syscall *call_of(struct task_struct *task)
+static __always_inline const volatile struct bpf_syscall *call_of(struct pt_regs *regs)
 {
-	long nr = REGS_NR((struct pt_regs *)bpf_task_pt_regs(task));
+	long nr = REGS_NR(regs);
 
 	return nr < 0 ? NULL : &syscalls[nr & (SYSCALL_NRS - 1)];
 }
@@ -63,18 +63,25 @@ int sched__switch(u64 *ctx)
 	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
 	u16 flags = ctx[0] ? SWITCH_PREEMPT : 0, sys = SYS_NONE, state;
 	const volatile struct bpf_syscall *call;
+	struct pt_regs *regs;
 	struct ev_switch *e;
+	u64 ts = now();
 	u32 kstack = 0;
 
 	state = opt.switch_has_state ? (u16)ctx[3] | (u16)prev->exit_state : state_of(prev);
 	if (traced(prev)) {
-		call = call_of(prev);
+		regs = (struct pt_regs *)bpf_task_pt_regs(prev);
+		call = call_of(regs);
 		flags |= call ? SWITCH_GAME : SWITCH_GAME | SWITCH_USER;
 		sys = call ? call->id : SYS_NONE;
 		if (opt.kernel_stacks_per_second && (!call || call->kernel_stack) && state && !ctx[0] &&
 			!prev->exit_state)
 			kstack = kernel_stack(ctx);
+		if (call && call->sleeps)
+			syscall__sleep(prev, regs, call->handler, ts);
 	}
+	if (!opt.sched)
+		return 0;
 	if (traced(next))
 		flags |= SWITCH_NEXT_GAME;
 	e = reserve(switch);
@@ -82,7 +89,7 @@ int sched__switch(u64 *ctx)
 		return lost(CLASS_SCHED);
 	*e = (struct ev_switch)
 	{
-		HDR(SWITCH, switch, now(), prev->pid), .next_tid = next->pid, .prev_state = state,
+		HDR(SWITCH, switch, ts, prev->pid), .next_tid = next->pid, .prev_state = state,
 						       .next_prio = next->prio, .prev_prio = prev->prio, .sys = sys,
 						       .flags = flags, .kstack = kstack,
 	};
@@ -98,7 +105,7 @@ static __always_inline int waking(struct task_struct *task, u8 flags, u16 target
 
 	if (opt.lock && traced(task)) {
 		st = thread_state_if_any(task);
-		if (st && st->waking)
+		if (st)
 			st->waker = flags & (WAKE_HARDIRQ | WAKE_SOFTIRQ) ? 0 : waker;
 	}
 	if (!opt.sched)

@@ -1,26 +1,41 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The one pair of programs at the system call entry and exit, for every class that wants calls: a second pair would
- * cost the game as much again. It keeps the time, and hands each call to its class. */
+ * cost the game as much again. It keeps the time, and hands each call to its class. Most calls of a game are wakes,
+ * polls and receives that return at once: those that can take long only by sleeping begin at the switch that ends their
+ * run, so that one without a switch costs next to nothing. */
 #include "syscalls.bpf.h"
 
 extern const volatile struct bpf_syscall syscalls[SYSCALL_NRS];
 
 static __always_inline void enter(struct task_struct *task, struct thread_state *st, struct pt_regs *regs, u8 handler)
 {
-	if (opt.lock && handler >= HANDLE_FUTEX && handler <= HANDLE_FUTEX2)
-		lock__enter(st, regs, handler);
-	else if (opt.file && handler == HANDLE_CLOSE)
+	if (opt.file && handler == HANDLE_CLOSE)
 		file__close(task, st, REGS_ARG0(regs));
 	else if (opt.alloc && handler == HANDLE_BRK)
 		st->call_was = task->mm->brk;
 }
 
-/* NULL: nobody wants it. The same answer at its entry and at its exit. */
-static __always_inline const volatile struct bpf_syscall *call_of(struct pt_regs *regs, long nr)
+static __always_inline const volatile struct bpf_syscall *call_of(long nr)
 {
-	const volatile struct bpf_syscall *call = &syscalls[nr & (SYSCALL_NRS - 1)];
+	return &syscalls[nr & (SYSCALL_NRS - 1)];
+}
 
-	return call->on && (call->handler != HANDLE_FUTEX || futex__waits(REGS_ARG1(regs))) ? call : NULL;
+void syscall__sleep(struct task_struct *task, struct pt_regs *regs, u8 handler, u64 ts)
+{
+	struct thread_state *st;
+
+	if (handler == HANDLE_FUTEX && !futex__waits(REGS_ARG1(regs)))
+		return;
+	st = thread_state(task);
+	if (!st) {
+		lost(CLASS_SYSCALL);
+		return;
+	}
+	if (st->call_ts)
+		return; /* not the first time in this call */
+	if (opt.lock && handler >= HANDLE_FUTEX && handler <= HANDLE_FUTEX2)
+		lock__begin(st, regs, handler);
+	st->call_ts = ts;
 }
 
 SEC("?tp_btf/sys_enter")
@@ -32,9 +47,15 @@ int syscall__enter(u64 *ctx)
 
 	if (!traced(task))
 		return 0;
-	call = call_of((struct pt_regs *)ctx[0], ctx[1]);
-	if (!call)
+	call = call_of(ctx[1]);
+	if (!call->on)
 		return 0;
+	if (call->sleeps) {
+		st = thread_state_if_any(task);
+		if (st)
+			st->call_ts = 0; /* should the end of an earlier call have been missed */
+		return 0;
+	}
 	st = thread_state(task);
 	if (!st)
 		return lost(CLASS_SYSCALL);
@@ -80,12 +101,12 @@ int syscall__exit(u64 *ctx)
 
 	if (!traced(task))
 		return 0;
-	call = call_of(regs, REGS_NR(regs));
-	if (!call)
+	call = call_of(REGS_NR(regs));
+	if (!call->on)
 		return 0;
 	st = thread_state_if_any(task);
 	if (!st || !st->call_ts)
-		return 0; /* it began before we did */
+		return 0; /* it did not sleep, or began before we did */
 	c.ts = now();
 	c.dur = c.ts - st->call_ts;
 	c.ret = result((s64)ctx[1]);

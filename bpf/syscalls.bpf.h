@@ -32,7 +32,9 @@ static __always_inline bool futex__waits(u32 op)
 	       cmd == FUTEX_WAIT_REQUEUE_PI;
 }
 
-void lock__enter(struct thread_state *st, struct pt_regs *regs, u8 handler) __hidden;
+/* The current thread leaves the CPU at ts, in a call that sleeps. */
+void syscall__sleep(struct task_struct *task, struct pt_regs *regs, u8 handler, u64 ts) __hidden;
+void lock__begin(struct thread_state *st, struct pt_regs *regs, u8 handler) __hidden;
 int lock__exit(struct call *c, struct pt_regs *regs, u8 handler) __hidden;
 void file__close(struct task_struct *task, struct thread_state *st, u32 fd) __hidden;
 int file__exit(struct call *c, struct pt_regs *regs, u8 handler) __hidden;

@@ -109,6 +109,8 @@ static bool wanted(const struct capture *c, const char *name, enum ev_class clas
 		return true;
 	if (!strcmp(name, "sched__waking") && c->o.on[CLASS_LOCK]) /* who woke a waiter */
 		return true;
+	if (!strcmp(name, "sched__switch") && (c->o.on[CLASS_LOCK] || c->o.on[CLASS_SYSCALL])) /* where waits begin */
+		return true;
 	if (!strcmp(name, "sched__exit")) /* to forget them */
 		return true;
 	if (class == CLASS_IRQ && (c->o.on[CLASS_SCHED] || c->o.on[CLASS_LOCK])) /* whether a wakeup is anyone's */
@@ -201,14 +203,38 @@ static bool changes_fds(int nr)
 	       nr == SYS_unshare;
 }
 
+static enum cause cause_of(u16 id)
+{
+	return id & SYS_RAW ? CAUSE_KERNEL : syscall__cause(id);
+}
+
+static u8 handler_of(u16 id)
+{
+	return id & SYS_RAW ? (u8)HANDLE_OTHER : syscall__handler(id);
+}
+
+static bool waits_on_futex(u16 id)
+{
+	return handler_of(id) >= HANDLE_FUTEX && handler_of(id) <= HANDLE_FUTEX2;
+}
+
 /* What blocked the thread is told by the call itself: the lock's address, the timer, the files it polls. */
 static bool call_says_it(u16 id)
 {
-	enum cause cause = id & SYS_RAW ? CAUSE_KERNEL : syscall__cause(id);
-	u8 handler = id & SYS_RAW ? (u8)HANDLE_OTHER : syscall__handler(id);
+	return waits_on_futex(id) || cause_of(id) == CAUSE_SLEEP ||
+	       (cause_of(id) == CAUSE_IO_WAIT && id != SYS_ID_ioctl);
+}
 
-	return (handler >= HANDLE_FUTEX && handler <= HANDLE_FUTEX2) || cause == CAUSE_SLEEP ||
-	       (cause == CAUSE_IO_WAIT && id != SYS_ID_ioctl);
+/* It has nothing to do but to wait. A driver may work for long in an ioctl, and in a call that we do not know. */
+static bool only_sleeps(u16 id)
+{
+	static const bool waits[CAUSE_COUNT] = {[CAUSE_SLEEP] = true,
+		[CAUSE_IO_WAIT] = true,
+		[CAUSE_THREAD_WAIT] = true,
+		[CAUSE_LOCK_WAIT] = true,
+		[CAUSE_CPU_WAIT] = true};
+
+	return waits_on_futex(id) || (handler_of(id) == HANDLE_OTHER && waits[cause_of(id)] && id != SYS_ID_ioctl);
 }
 
 static void fill_options(struct capture *c)
@@ -246,12 +272,13 @@ static void fill_options(struct capture *c)
 	}
 	for (int nr = 0; nr < SYSCALL_NRS; nr++) {
 		u16 id = syscall__id(nr);
-		u8 handler = id & SYS_RAW ? (u8)HANDLE_OTHER : syscall__handler(id);
+		u8 handler = handler_of(id);
 
 		ro->syscalls[nr].id = id;
 		ro->syscalls[nr].handler = handler;
 		ro->syscalls[nr].changes_fds = c->o.on[CLASS_FILE] && changes_fds(nr);
 		ro->syscalls[nr].on = class_wants(&c->o, handler) || ro->syscalls[nr].changes_fds;
+		ro->syscalls[nr].sleeps = class_wants(&c->o, handler) && only_sleeps(id);
 		ro->syscalls[nr].kernel_stack = c->o.kernel_stacks == KERNEL_STACKS_ALL || !call_says_it(id);
 	}
 }

@@ -132,7 +132,8 @@ int capture__attach(struct capture *c)
 {
 	int attached = 0, err = 0, e;
 
-	for (int i = 0; i < c->n_programs; i++) {
+	/* backwards, since ends come after beginnings there: what is seen to begin is also seen to end */
+	for (int i = c->n_programs - 1; i >= 0; i--) {
 		struct program *p = &c->programs[i];
 
 		if (!p->wanted || p->failed || program__is_uprobe(p))

@@ -93,6 +93,15 @@ static void same_wait(const struct live *l, size_t i, const struct ev_lock_wait 
 	right_op(x.kind, w);
 }
 
+/* It came back at once: the value had changed, or the kernel has no such call. */
+static bool no_wait(const struct live *l, size_t i)
+{
+	char kind[16];
+
+	live__word(l, "wait", i, 0, kind, sizeof(kind));
+	return !strcmp(kind, "eagain") || !strcmp(kind, "none");
+}
+
 static void record(struct live *l)
 {
 	live__init(l);
@@ -104,8 +113,8 @@ static void record(struct live *l)
 static void test_every_lock_wait_is_recorded_once_with_word_owner_waker_and_result(void **state)
 {
 	const struct live_event *e;
+	size_t i = 0, n, none = 0;
 	struct live l;
-	size_t i = 0, n;
 	u32 tid;
 
 	record(&l);
@@ -118,15 +127,16 @@ static void test_every_lock_wait_is_recorded_once_with_word_owner_waker_and_resu
 
 		if (w->hdr.tid != tid)
 			continue;
+		for (; i < n && no_wait(&l, i); i++)
+			none++;
 		if (i >= n)
 			fail_msg("more waits than the target made");
-		if (!strcmp(expect(&l, i).kind, "none")) /* the kernel has no such call: it says so, without a wait */
-			assert_int_equal(w->ret, -ENOSYS);
-		else
-			same_wait(&l, i, w);
-		i++;
+		same_wait(&l, i++, w);
 	}
+	for (; i < n && no_wait(&l, i); i++)
+		none++;
 	assert_int_equal(i, n);
+	assert_in_range(none, 1, 2);
 	live__free(&l);
 }
 
