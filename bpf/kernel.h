@@ -107,7 +107,7 @@ struct percpu_counter {
 };
 
 struct mm_struct {
-	unsigned long brk;
+	unsigned long brk, start_stack;
 	struct percpu_counter rss_stat[4]; /* MM_FILEPAGES, ANONPAGES, SWAPENTS, SHMEMPAGES */
 };
 
@@ -136,6 +136,20 @@ struct pid {
 	struct upid numbers[1];
 };
 
+#if defined(__TARGET_ARCH_arm64)
+struct thread_struct {
+	struct {
+		unsigned long tp_value;
+	} uw;
+};
+#define THREAD_POINTER(task) ((task)->thread.uw.tp_value)
+#else
+struct thread_struct {
+	unsigned long fsbase;
+};
+#define THREAD_POINTER(task) ((task)->thread.fsbase)
+#endif
+
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
@@ -150,6 +164,7 @@ struct task_struct {
 	struct task_io_accounting ioac;
 	struct pid *thread_pid;
 	struct signal_struct *signal;
+	struct thread_struct thread;
 };
 
 /* v5.14 2f064a59a1: task->state became __state */

@@ -41,15 +41,28 @@ static __always_inline int over_budget(struct thread_state *st, u64 ts, u32 reas
 	return 0;
 }
 
+/* How many bytes from base on may be the thread's stack: none lies above the thread pointer, where glibc keeps its struct
+ * pthread at the stack's end, nor above where the kernel began the first thread's. Where neither is near (a fiber, a
+ * signal's stack, another runtime) it is all that may be copied. */
+static __always_inline u32 depth(struct task_struct *task, u64 sp, u64 base)
+{
+	u64 ends[] = {THREAD_POINTER(task), task->mm->start_stack}, most = opt.stack_bytes;
+
+	for (int i = 0; i < 2; i++)
+		if (ends[i] > sp && ends[i] - base < most)
+			most = ends[i] - base;
+	return most;
+}
+
 /* In pieces. A page in the midst of the stack may never have been touched: a big frame spans it. It reads as zeros, as
  * it would for the game (bpf_probe_read_user clears what it cannot read), and the copy goes on to the last piece there
  * is. */
-static __always_inline void copy(struct stack_copy *c, u64 base)
+static __always_inline void copy(struct stack_copy *c, u64 base, u32 most, u32 pieces)
 {
 	u32 bytes = 0, end = 0;
 
-	for (u32 i = 0; i < STACK_PIECES; i++) {
-		if (bytes >= opt.stack_bytes)
+	for (u32 i = 0; i < pieces; i++) {
+		if (bytes >= most)
 			break;
 		bytes += STACK_PIECE;
 		if (!bpf_probe_read_user(c->data + i * STACK_PIECE, STACK_PIECE, (void *)(base + i * STACK_PIECE)))
@@ -57,7 +70,23 @@ static __always_inline void copy(struct stack_copy *c, u64 base)
 	}
 	c->base = base;
 	c->bytes = end;
-	c->more = end >= opt.stack_bytes;
+	c->more = most >= opt.stack_bytes && end >= most;
+}
+
+/* pieces: a constant, as all that is reserved must be */
+static __always_inline int take(struct ev_stack *rec, struct pt_regs *regs, u32 behind, u64 base, u32 most, u32 pieces)
+{
+	struct stack_copy *c = bpf_ringbuf_reserve(ring(), sizeof(*c) + pieces * STACK_PIECE, 0);
+
+	if (!c)
+		return skip(STACK_SKIP_RING);
+	c->rec = *rec;
+	bpf_probe_read_kernel(c->regs, sizeof(*regs), regs);
+	REGS_IP((struct pt_regs *)c->regs) -= behind;
+	copy(c, base, most, pieces);
+	submit(c);
+	__sync_fetch_and_add(&stacks_taken, 1);
+	return 0;
 }
 
 /* A global function, so that it is verified once. Of the current thread, for its event of ts that is recorded next.
@@ -67,22 +96,20 @@ __noinline int stack__copy(u64 ts, u32 reason, u32 behind)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread_state *st = thread_state_if_any(task);
 	struct pt_regs *regs = (void *)bpf_task_pt_regs(task);
-	struct stack_copy *c;
-	u64 sp;
+	struct ev_stack rec = {HDR(STACK, stack, ts, task->pid), .reason = reason};
+	u64 sp, base;
+	u32 most;
 
 	if (!st || !is_game(task) || over_budget(st, ts, reason))
 		return 0;
-	c = bpf_ringbuf_reserve(ring(), sizeof(*c) + STACK_ROOM, 0);
-	if (!c)
-		return skip(STACK_SKIP_RING);
-	c->rec = (struct ev_stack){HDR(STACK, stack, ts, task->pid), .reason = reason};
-	bpf_probe_read_kernel(c->regs, sizeof(*regs), regs);
-	REGS_IP((struct pt_regs *)c->regs) -= behind;
 	sp = REGS_SP(regs);
+	base = sp & ~(u64)(STACK_PIECE - 1);
+	most = depth(task, sp, base);
 	st->copying = 1;
-	copy(c, sp & ~(u64)(STACK_PIECE - 1));
+	if (most <= STACK_FEW * STACK_PIECE)
+		take(&rec, regs, behind, base, most, STACK_FEW);
+	else
+		take(&rec, regs, behind, base, most, STACK_PIECES);
 	st->copying = 0;
-	submit(c);
-	__sync_fetch_and_add(&stacks_taken, 1);
 	return 0;
 }
