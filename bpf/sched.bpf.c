@@ -89,9 +89,9 @@ int sched__switch(u64 *ctx)
 		return lost(CLASS_SCHED);
 	*e = (struct ev_switch)
 	{
-		HDR(SWITCH, switch, ts, prev->pid), .next_tid = next->pid, .prev_state = state,
-						       .next_prio = next->prio, .prev_prio = prev->prio, .sys = sys,
-						       .flags = flags, .kstack = kstack,
+		HDR(SWITCH, switch, ts, prev->pid), .next_tid = next->pid, .prev_state = state, .next_prio = next->prio,
+						    .prev_prio = prev->prio, .sys = sys, .flags = flags,
+						    .kstack = kstack,
 	};
 	submit(e);
 	return 0;
