@@ -9,6 +9,7 @@
  *   lock    a wait on a glibc mutex that slept in the kernel, with the wake that ended it
  *   pread   4 KiB from a warm file
  *   call    madvise on one page: a call that changes the address space
+ *   poll    of a file, without waiting: a call that returns at once
  *   sleep   60 µs each: a call of another kind, long enough for a record
  *   softirq a datagram to itself: an interrupt's deferred work, within the call that sends it
  *   wait    sleeps of 6 ms on top of 16 KiB of stack, of five threads: each worth its stack, and within all budgets
@@ -280,6 +281,21 @@ static void run_call(struct result *res)
 	munmap(page, BLOCK);
 }
 
+/* ---- poll ---- */
+
+static void run_poll(struct result *res)
+{
+	struct pollfd file = {.fd = make_file(), .events = POLLIN};
+	long i;
+
+	res->ns = now_ns();
+	for (i = 0; i < res->ops; i++)
+		if (poll(&file, 1, 0) != 1)
+			die("poll");
+	res->ns = now_ns() - res->ns;
+	close(file.fd);
+}
+
 /* ---- sleep ---- */
 
 static void run_sleep(struct result *res)
@@ -388,6 +404,7 @@ static const struct phase {
 	{"lock", run_lock, 100000},
 	{"pread", run_pread, 400000},
 	{"call", run_call, 400000},
+	{"poll", run_poll, 1000000},
 	{"sleep", run_sleep, 4000},
 	{"softirq", run_softirq, 200000},
 	{"wait", run_wait, 3000},

@@ -85,6 +85,12 @@ struct other_faults {
 	__u64 pad[6];
 };
 
+/* system calls on a CPU, for the estimate: most make no record. A cache line each */
+struct calls {
+	__u64 game, others;
+	__u64 pad[6];
+};
+
 /* what the programs leave out on userspace's word, to cost the game less (userspace/governor.h) */
 #define THIN_STACK 1 /* no stack is copied */
 #define THIN_FILE  2 /* calls on files are recorded that take syscall_min_ns */

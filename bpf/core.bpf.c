@@ -11,6 +11,7 @@ __u64 lost_records[CLASS_COUNT][LOST_CPUS] = {};
 struct cpu_state cpu_states[LOST_CPUS] = {};
 struct alloc_calls alloc_calls[LOST_CPUS] = {};
 struct other_faults other_faults[LOST_CPUS] = {};
+struct calls calls[LOST_CPUS] = {};
 
 struct ring events SEC(".maps");
 struct rings rings SEC(".maps");

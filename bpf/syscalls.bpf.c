@@ -6,6 +6,7 @@
 #include "syscalls.bpf.h"
 
 extern const volatile struct bpf_syscall syscalls[SYSCALL_NRS];
+extern struct calls calls[LOST_CPUS];
 
 static __always_inline void enter(struct task_struct *task, struct thread_state *st, struct pt_regs *regs, u8 handler)
 {
@@ -41,12 +42,16 @@ void syscall__sleep(struct task_struct *task, struct pt_regs *regs, u8 handler, 
 SEC("?tp_btf/sys_enter")
 int syscall__enter(u64 *ctx)
 {
+	struct calls *seen = &calls[bpf_get_smp_processor_id() & (LOST_CPUS - 1)];
 	struct task_struct *task = bpf_get_current_task_btf();
 	const volatile struct bpf_syscall *call;
 	struct thread_state *st;
 
-	if (!traced(task))
+	if (!traced(task)) {
+		seen->others++;
 		return 0;
+	}
+	seen->game++;
 	call = call_of(ctx[1]);
 	if (!call->on)
 		return 0;

@@ -86,6 +86,8 @@ int capture__sample(struct capture *c, bool on);
 int capture__kernel_faults(struct capture *c, bool on);
 /* faults of processes that are not recorded, since load: of their code, and within the kernel */
 void capture__other_faults(const struct capture *c, u64 *user, u64 *kernel);
+/* system calls since load, recorded or not: of the game, and of other processes */
+void capture__calls(const struct capture *c, u64 *game, u64 *others);
 /* A probe of ours at a place in a file that this process maps, which records nothing: to see what it costs. NULL where
  * it does not attach. */
 struct capture_trial;

@@ -77,6 +77,15 @@ void capture__other_faults(const struct capture *c, u64 *user, u64 *kernel)
 	}
 }
 
+void capture__calls(const struct capture *c, u64 *game, u64 *others)
+{
+	*game = *others = 0;
+	for (int i = 0; i < min(c->n_cpus, LOST_CPUS); i++) {
+		*game += c->skel->bss->calls[i].game;
+		*others += c->skel->bss->calls[i].others;
+	}
+}
+
 u64 capture__stepped_marks(const struct capture *c)
 {
 	return __atomic_load_n(&c->skel->bss->stepped_marks, __ATOMIC_RELAXED);

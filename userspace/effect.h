@@ -11,16 +11,18 @@
 struct hits {
 	u64 class[CLASS_COUNT]; /* a switch of the game's threads with its wakeup, a fault, a call, …: each counts 1 */
 	u64 mem_calls;          /* mmap and its like, which CLASS_SYSCALL is charged for but does not count */
-	u64 stepped;            /* of those of CLASS_ALLOC */
-	u64 stepped_marks;      /* of those of CLASS_FRAME; more where not every call is a frame */
-	u64 stacks;             /* copied; they belong to no class */
-	u64 kernel_stacks;      /* taken at switches */
+	u64 calls;         /* all of the game's, of which most make no record: CLASS_SYSCALL is charged for these too */
+	u64 other_calls;   /* of processes that are not recorded */
+	u64 stepped;       /* of those of CLASS_ALLOC */
+	u64 stepped_marks; /* of those of CLASS_FRAME; more where not every call is a frame */
+	u64 stacks;        /* copied; they belong to no class */
+	u64 kernel_stacks; /* taken at switches */
 	u64 other_user_faults, other_kernel_faults; /* of processes that are not recorded */
 };
 
 /* ns of the game's time. A uprobe's is the trap alone, the others are all that a hit adds. */
 struct prices {
-	u64 uprobe, stepped, stack, kernel_stack, mem_call, other_fault, tick;
+	u64 uprobe, stepped, stack, kernel_stack, mem_call, call, other_call, other_fault, tick;
 	u64 class[CLASS_COUNT]; /* with a uprobe or a tick: what comes on top */
 	bool calibrated;        /* uprobe and stepped were measured here, and the others but tick scaled by that */
 };
@@ -28,7 +30,8 @@ struct prices {
 struct effect {
 	u64 class[CLASS_COUNT]; /* ns */
 	u64 stacks;
-	u64 other_user_faults, other_kernel_faults; /* paid by others, and by the game where it waits for them */
+	u64 other_user_faults, other_kernel_faults,
+		other_calls; /* paid by others, and by the game where it waits for them */
 };
 
 /* The prices of a machine on which the two kinds of trap and a timer's tick cost so much; 0: not measured. */

@@ -58,8 +58,9 @@ bool facts__others(const struct model *m, struct others *out)
 {
 	const char *value = model__info(m, "cost.others");
 
-	return value && sscanf(value, "user_faults=%llu kernel_faults=%llu ns=%llu", &out->user_faults,
-				&out->kernel_faults, &out->ns) == 3;
+	out->calls = 0; /* not counted by a redframe before */
+	return value && sscanf(value, "user_faults=%llu kernel_faults=%llu ns=%llu calls=%llu", &out->user_faults,
+				&out->kernel_faults, &out->ns, &out->calls) >= 3;
 }
 
 const char *facts__severity(u32 severity)

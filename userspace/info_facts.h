@@ -19,9 +19,9 @@ struct look {
 	u32 sheds;
 };
 
-/* page faults of processes that were not recorded, and what they cost those */
+/* page faults and system calls of processes that were not recorded, and what they cost those */
 struct others {
-	unsigned long long user_faults, kernel_faults, ns;
+	unsigned long long user_faults, kernel_faults, calls, ns;
 };
 
 struct facts {

@@ -111,8 +111,9 @@ static void add_effect(struct str *s, const struct look *l, const struct model *
 	add_infos(s, m, "cost.program.");
 	str__add(s, "}, ");
 	if (facts__others(m, &others))
-		str__fmt(s, "\"others\": {\"user_faults\": %llu, \"kernel_faults\": %llu, \"ms\": %.3f}, ",
-			others.user_faults, others.kernel_faults, (double)others.ns / 1e6);
+		str__fmt(s,
+			"\"others\": {\"user_faults\": %llu, \"kernel_faults\": %llu, \"calls\": %llu, \"ms\": %.3f}, ",
+			others.user_faults, others.kernel_faults, others.calls, (double)others.ns / 1e6);
 	json__member(s, "measured", model__info(m, "cost.measured"));
 }
 

@@ -153,10 +153,9 @@ static void say_others(struct str *s, const struct facts *f)
 	if (!facts__others(f->m, &o) || secs <= 0 || (double)o.ns < 1e6 * secs)
 		return;
 	str__fmt(s,
-		"to others  %.2f %% of one CPU by estimate, by %llu page faults of other processes, %llu of them "
-		"within "
-		"system calls; what the game waits for is late by as much\n",
-		(double)o.ns / 1e7 / secs, o.user_faults + o.kernel_faults, o.kernel_faults);
+		"to others  %.2f %% of one CPU by estimate, by %llu system calls and %llu page faults of other "
+		"processes, %llu of them within system calls; what the game waits for is late by as much\n",
+		(double)o.ns / 1e7 / secs, o.calls, o.user_faults + o.kernel_faults, o.kernel_faults);
 }
 
 static void say_cost(struct str *s, const struct facts *f)

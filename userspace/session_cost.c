@@ -46,6 +46,7 @@ static void count_hits(const struct session *s, struct hits *h)
 	h->stacks = capture__stacks(s->capture, skipped);
 	h->kernel_stacks = d->kernel_stacks;
 	capture__other_faults(s->capture, &h->other_user_faults, &h->other_kernel_faults);
+	capture__calls(s->capture, &h->calls, &h->other_calls);
 }
 
 void session__tell_effect(struct session *s, u64 ts)
@@ -64,7 +65,7 @@ void session__tell_effect(struct session *s, u64 ts)
 			.ns = effect.class[i],
 		};
 
-		if (s->o->on[i] || i == CLASS_FRAME)
+		if (s->o->on[i] || i == CLASS_FRAME || e.ns)
 			recording__append(&s->out, &e, sizeof(e));
 	}
 }
@@ -76,9 +77,10 @@ static void tell_others(struct session *s, u64 ts)
 
 	count_hits(s, &h);
 	e = effect__of(&s->prices, &h);
-	meta__info(&s->out, ts, "cost.others", "user_faults=%llu kernel_faults=%llu ns=%llu",
+	meta__info(&s->out, ts, "cost.others", "user_faults=%llu kernel_faults=%llu ns=%llu calls=%llu",
 		(unsigned long long)h.other_user_faults, (unsigned long long)h.other_kernel_faults,
-		(unsigned long long)e.other_user_faults + (unsigned long long)e.other_kernel_faults);
+		(unsigned long long)(e.other_user_faults + e.other_kernel_faults + e.other_calls),
+		(unsigned long long)h.other_calls);
 }
 
 /* ---- the governor ---- */

@@ -215,6 +215,22 @@ static void test_the_estimate_is_hits_times_price_and_stepped_hits_are_dear(void
 	assert_int_equal(e.class[CLASS_LOCK], 0);
 }
 
+static void test_calls_that_make_no_record_cost_the_game_too(void **state)
+{
+	struct prices p = effect__prices(1000, 20000, 0);
+	struct hits h = {.calls = 100, .mem_calls = 2, .other_calls = 40};
+	struct effect e;
+
+	h.class[CLASS_LOCK] = 3;
+	h.class[CLASS_FILE] = 4;
+	h.class[CLASS_SYSCALL] = 1;
+	e = effect__of(&p, &h);
+	assert_int_equal(e.class[CLASS_SYSCALL], p.class[CLASS_SYSCALL] + 2 * p.mem_call + 90 * p.call);
+	assert_int_equal(e.other_calls, 40 * p.other_call);
+	h.class[CLASS_FILE] = 400; /* io_uring's requests are no calls */
+	assert_int_equal(effect__of(&p, &h).class[CLASS_SYSCALL], p.class[CLASS_SYSCALL] + 2 * p.mem_call);
+}
+
 static void test_stepped_hits_of_the_frame_source_are_dear_too(void **state)
 {
 	struct prices p = effect__prices(1000, 20000, 0);
@@ -297,6 +313,7 @@ int main(void)
 		cmocka_unit_test(test_after_calm_time_the_pause_is_short_again),
 		cmocka_unit_test(test_a_clock_that_does_not_advance_decides_nothing),
 		cmocka_unit_test(test_the_estimate_is_hits_times_price_and_stepped_hits_are_dear),
+		cmocka_unit_test(test_calls_that_make_no_record_cost_the_game_too),
 		cmocka_unit_test(test_stepped_hits_of_the_frame_source_are_dear_too),
 		cmocka_unit_test(test_a_stepped_source_is_hot_after_two_seconds_above_its_limit),
 		cmocka_unit_test(test_a_stepped_source_may_be_called_often_for_less_than_two_seconds),
