@@ -94,5 +94,6 @@ struct calls {
 /* what the programs leave out on userspace's word, to cost the game less (userspace/governor.h) */
 #define THIN_STACK 1 /* no stack is copied */
 #define THIN_FILE  2 /* calls on files are recorded that take syscall_min_ns */
+#define THIN_CALLS 4 /* the programs at system calls are detached, or about to be: lock waits end at the switch */
 
 #endif

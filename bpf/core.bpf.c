@@ -24,4 +24,5 @@ struct kernel_stack_count kernel_stack_counts[LOST_CPUS] = {};
 __u32 game_tgid = 0, game_only = 0;
 __u32 thin = 0;
 __u64 fd_changes = 0, fd_changing = 0;
+__u64 calls_since = 0;
 __u64 heap_bins = 0, heap_looked = 0;

@@ -42,9 +42,9 @@ int lock__exit(struct call *c, struct pt_regs *regs, u8 handler)
 	u64 addr = REGS_ARG0(regs);
 	u32 val = handler == HANDLE_FUTEX ? REGS_ARG2(regs) : handler == HANDLE_FUTEX2 ? REGS_ARG1(regs) : 0;
 
-	if (handler == HANDLE_FUTEX_WAITV)
+	if (handler == HANDLE_FUTEX_WAITV && !c->away)
 		addr = woken_word(regs, c->ret);
-	stack__tell(c->ts, c->dur >= opt.stack_wait_ns, STACK_WAIT);
+	stack__tell(c->ts, !c->away && c->dur >= opt.stack_wait_ns, STACK_WAIT);
 	e = reserve(lock_wait);
 	if (!e)
 		return lost(CLASS_LOCK);

@@ -80,10 +80,13 @@ int sched__switch(u64 *ctx)
 		if (call && call->sleeps)
 			syscall__sleep(prev, regs, call->handler, ts);
 	}
+	if (traced(next)) {
+		flags |= SWITCH_NEXT_GAME;
+		if (thin & THIN_CALLS)
+			syscall__wake(next, ts);
+	}
 	if (!opt.sched)
 		return 0;
-	if (traced(next))
-		flags |= SWITCH_NEXT_GAME;
 	e = reserve(switch);
 	if (!e)
 		return lost(CLASS_SCHED);

@@ -32,7 +32,7 @@ void syscall__sleep(struct task_struct *task, struct pt_regs *regs, u8 handler, 
 		lost(CLASS_SYSCALL);
 		return;
 	}
-	if (st->call_ts)
+	if (st->call_ts && !(thin & THIN_CALLS))
 		return; /* not the first time in this call */
 	if (opt.lock && handler >= HANDLE_FUTEX && handler <= HANDLE_FUTEX2)
 		lock__begin(st, regs, handler);
@@ -70,6 +70,25 @@ int syscall__enter(u64 *ctx)
 	enter(task, st, (struct pt_regs *)ctx[0], call->handler);
 	st->call_ts = now();
 	return 0;
+}
+
+#define ETIMEDOUT 110
+
+/* What it returns is not known yet: woken by nobody, it is late as a rule. */
+void syscall__wake(struct task_struct *task, u64 ts)
+{
+	struct thread_state *st = thread_state_if_any(task);
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	const volatile struct bpf_syscall *call = call_of(REGS_NR(regs));
+	struct call c = {.ts = ts, .task = task, .st = st, .sys = call->id, .away = true};
+
+	if (!st || !st->call_ts)
+		return;
+	c.dur = ts - st->call_ts;
+	c.ret = st->waker ? 0 : -ETIMEDOUT;
+	st->call_ts = 0;
+	if (opt.lock && call->on && call->handler >= HANDLE_FUTEX && call->handler <= HANDLE_FUTEX2)
+		lock__exit(&c, regs, call->handler);
 }
 
 /* include/linux/errno.h: what the exit tracepoint sees of a call that a signal broke off, restarted or not. The game
@@ -110,7 +129,7 @@ int syscall__exit(u64 *ctx)
 	if (!call->on)
 		return 0;
 	st = thread_state_if_any(task);
-	if (!st || !st->call_ts)
+	if (!st || st->call_ts <= calls_since)
 		return 0; /* it did not sleep, or began before we did */
 	c.ts = now();
 	c.dur = c.ts - st->call_ts;
@@ -118,6 +137,7 @@ int syscall__exit(u64 *ctx)
 	c.task = task;
 	c.st = st;
 	c.sys = call->id;
+	c.away = false;
 	st->call_ts = 0;
 	if (call->changes_fds) {
 		__sync_fetch_and_add(&fd_changes, 1);

@@ -7,13 +7,17 @@
 
 #include "redframe.bpf.h"
 
+/* ns, CLOCK_BOOTTIME: of calls that began before that the end may not have been seen. */
+extern __u64 calls_since;
+
 struct call {
 	u64 ts; /* its end */
 	u64 dur;
 	s64 ret;
 	struct task_struct *task;
 	struct thread_state *st;
-	u16 sys; /* our id of it */
+	u16 sys;   /* our id of it */
+	bool away; /* another thread runs: neither its memory nor its stack can be read */
 };
 
 /* include/uapi/linux/futex.h */
@@ -34,6 +38,8 @@ static __always_inline bool futex__waits(u32 op)
 
 /* The current thread leaves the CPU at ts, in a call that sleeps. */
 void syscall__sleep(struct task_struct *task, struct pt_regs *regs, u8 handler, u64 ts) __hidden;
+/* With THIN_CALLS: it comes back at ts. */
+void syscall__wake(struct task_struct *task, u64 ts) __hidden;
 void lock__begin(struct thread_state *st, struct pt_regs *regs, u8 handler) __hidden;
 int lock__exit(struct call *c, struct pt_regs *regs, u8 handler) __hidden;
 void file__close(struct task_struct *task, struct thread_state *st, u32 fd) __hidden;

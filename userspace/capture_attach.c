@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "capture_internal.h"
+#include "drain.h"
 #include "log.h"
 #include "probe_desc.h"
 #include "sites.h"
@@ -116,6 +117,11 @@ static int attach_kernel_fault(struct capture *c, struct program *p)
 	return keep_link(c, bpf_program__attach(p->prog), LINK_KERNEL_FAULT);
 }
 
+static bool is_call(const struct program *p)
+{
+	return !strncmp(p->name, "syscall__", 9);
+}
+
 static int attach_program(struct capture *c, struct program *p)
 {
 	if (is_kernel_fault(p)) {
@@ -125,6 +131,8 @@ static int attach_program(struct capture *c, struct program *p)
 	}
 	if (!strcmp(p->name, "sample__tick"))
 		return attach_timer(c, p);
+	if (is_call(p))
+		return keep_link(c, bpf_program__attach(p->prog), LINK_CALL);
 	return keep_link(c, bpf_program__attach(p->prog), -1);
 }
 
@@ -303,9 +311,19 @@ void capture__pause(struct capture *c)
 	detach_what(c, PROBE_FRAME, true);
 }
 
+/* While the programs at calls were gone, calls ended and descriptors were closed unseen. */
+static void saw_nothing(struct capture *c)
+{
+	__atomic_fetch_add(&c->skel->bss->fd_changes, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&c->skel->bss->calls_since, clock_boot_ns(), __ATOMIC_RELEASE);
+}
+
 int capture__resume(struct capture *c, const struct site_list *sites)
 {
-	return capture__attach(c) ?: attach_sites(c, sites, 0, PROBE_FRAME + 1, PROBE_SAMPLED);
+	int err = capture__attach(c) ?: attach_sites(c, sites, 0, PROBE_FRAME + 1, PROBE_SAMPLED);
+
+	saw_nothing(c);
+	return err;
 }
 
 int capture__sample(struct capture *c, bool on)
@@ -325,6 +343,25 @@ int capture__kernel_faults(struct capture *c, bool on)
 		if (c->programs[i].attached && is_kernel_fault(&c->programs[i]))
 			err = attach_kernel_fault(c, &c->programs[i]);
 	return err;
+}
+
+static int attach_calls(struct capture *c)
+{
+	int err = 0;
+
+	for (int i = c->n_programs - 1; i >= 0 && !err; i--)
+		if (c->programs[i].attached && is_call(&c->programs[i]))
+			err = attach_program(c, &c->programs[i]);
+	saw_nothing(c);
+	return err;
+}
+
+int capture__syscalls(struct capture *c, bool on)
+{
+	if (on)
+		return attach_calls(c);
+	detach_what(c, LINK_CALL, false);
+	return 0;
 }
 
 /* ---- trials ---- */

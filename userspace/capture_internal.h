@@ -24,6 +24,7 @@ struct program {
 
 #define LINK_SAMPLE       (-2)
 #define LINK_KERNEL_FAULT (-3) /* faults in the kernel's own code, their begin and end */
+#define LINK_CALL         (-4) /* entry and exit of system calls */
 struct link {
 	struct bpf_link *link;
 	int fd;   /* of a link that libbpf does not know, when link is NULL */

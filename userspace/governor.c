@@ -7,6 +7,7 @@ const char *const shed_names[SHED_STEPS] = {
 	[SHED_SAMPLE] = "CPU samples",
 	[SHED_STACK] = "call chains",
 	[SHED_FILE] = "short calls on files",
+	[SHED_CALL] = "system calls other than lock waits",
 };
 
 enum ev_class shed__class(enum shed_step step)
@@ -18,6 +19,8 @@ enum ev_class shed__class(enum shed_step step)
 		return CLASS_ALLOC;
 	case SHED_FILE:
 		return CLASS_FILE;
+	case SHED_CALL:
+		return CLASS_SYSCALL;
 	default:
 		return CLASS_SAMPLE; /* call chains too: most of them are samples' */
 	}

@@ -15,6 +15,7 @@ enum shed_step {
 	SHED_SAMPLE,       /* CPU samples */
 	SHED_STACK,        /* copies of stacks */
 	SHED_FILE,         /* calls on files that took less than CAPTURE_SYSCALL_MIN_NS */
+	SHED_CALL,         /* all system calls but lock waits: most make no record, and cost the game the most */
 	SHED_STEPS
 };
 #define SHED_BIT(step) (1u << (step))

@@ -98,6 +98,8 @@ static u32 may_shed(const struct record_options *o)
 		may |= SHED_BIT(SHED_SAMPLE);
 	if (o->on[CLASS_FILE])
 		may |= SHED_BIT(SHED_FILE);
+	if (o->on[CLASS_LOCK] || o->on[CLASS_FILE] || o->on[CLASS_ALLOC] || o->on[CLASS_SYSCALL])
+		may |= SHED_BIT(SHED_CALL);
 	return o->stack ? may : may & ~SHED_BIT(SHED_STACK);
 }
 
@@ -113,18 +115,35 @@ static void look_at(struct session *s, u64 ts, struct governor_look *l)
 	l->ns[SHED_ALLOC] = e.class[CLASS_ALLOC] - before->class[CLASS_ALLOC];
 	l->ns[SHED_SAMPLE] = e.class[CLASS_SAMPLE] - before->class[CLASS_SAMPLE];
 	l->ns[SHED_FILE] = e.class[CLASS_FILE] - before->class[CLASS_FILE];
+	l->ns[SHED_CALL] = e.class[CLASS_SYSCALL] - before->class[CLASS_SYSCALL];
 	l->ns[SHED_STACK] = e.stacks - before->stacks;
 	for (int i = CLASS_FRAME; i < CLASS_COUNT; i++)
-		if (i != CLASS_ALLOC && i != CLASS_SAMPLE && i != CLASS_FILE)
+		if (i != CLASS_ALLOC && i != CLASS_SAMPLE && i != CLASS_FILE && i != CLASS_SYSCALL)
 			l->fixed_ns += e.class[i] - before->class[i];
 	s->effect_before = e;
 	s->effect_ts = ts;
 }
 
+/* While they were gone, the game may have mapped and unmapped. */
+static int apply_calls(struct session *s, u32 thin, bool out)
+{
+	int err;
+
+	if (out)
+		capture__thin(s->capture, thin);
+	err = capture__syscalls(s->capture, !out);
+	if (!out && !err) {
+		capture__thin(s->capture, thin);
+		startup__maps(&s->out, session__stamp(s), s->target.tgid);
+	}
+	return err;
+}
+
 static int apply(struct session *s, enum shed_step step, bool out)
 {
 	u32 thin = (s->governor.out & SHED_BIT(SHED_STACK) ? THIN_STACK : 0) |
-		   (s->governor.out & SHED_BIT(SHED_FILE) ? THIN_FILE : 0);
+		   (s->governor.out & SHED_BIT(SHED_FILE) ? THIN_FILE : 0) |
+		   (s->governor.out & SHED_BIT(SHED_CALL) ? THIN_CALLS : 0);
 
 	switch (step) {
 	case SHED_KERNEL_FAULT:
@@ -136,23 +155,34 @@ static int apply(struct session *s, enum shed_step step, bool out)
 		return 0;
 	case SHED_SAMPLE:
 		return capture__sample(s->capture, !out);
+	case SHED_CALL:
+		return apply_calls(s, thin, out);
 	default:
 		capture__thin(s->capture, thin);
 		return 0;
 	}
 }
 
-static void tell_shed(struct session *s, enum shed_step step, bool out)
+static void tell_class(struct session *s, enum ev_class class, const char *what, bool out)
 {
 	struct ev_shed e = {
 		.hdr = {.kind = EV_SHED},
 		.percent = (u64)llround(s->governor.percent),
-		.class = shed__class(step),
+		.class = class,
 		.out = out,
 	};
 
 	e.hdr.ts = session__stamp(s);
-	recording__append_text(&s->out, &e, sizeof(e), shed_names[step], strlen(shed_names[step]));
+	recording__append_text(&s->out, &e, sizeof(e), what, strlen(what));
+}
+
+static void tell_shed(struct session *s, enum shed_step step, bool out)
+{
+	tell_class(s, shed__class(step), shed_names[step], out);
+	if (step == SHED_CALL && s->o->on[CLASS_FILE])
+		tell_class(s, CLASS_FILE, "calls on files", out);
+	if (step == SHED_CALL && s->o->on[CLASS_ALLOC])
+		tell_class(s, CLASS_ALLOC, "calls that map memory", out);
 }
 
 /* Words come last: the game waits. What goes is told before it does, what comes back after it has: so no frame seems

@@ -186,6 +186,86 @@ static void test_faults_in_the_kernel_are_left_out_while_other_processes_pay_for
 	live__free(&l);
 }
 
+/* Records that end in [from, to) of the row's thread: each within a span that the target measured, and nearly as many.
+ */
+static void same_waits(const struct live *l, u64 from, u64 to)
+{
+	u32 tid = live__tid(l, live__num(l, "waiter", 0, 0)), holder = live__tid(l, live__num(l, "holder", 0, 0));
+	size_t n = live__rows(l, "wait"), i = 0, within = 0, recorded = 0;
+	const struct live_event *e;
+
+	live__each(l, at, e, EV_LOCK_WAIT)
+	{
+		const struct ev_lock_wait *w = (const void *)e->hdr;
+		u64 begin = w->hdr.ts - w->dur;
+
+		if (w->hdr.tid != tid || w->hdr.ts < from || w->hdr.ts >= to)
+			continue;
+		while (i < n && (u64)live__num(l, "wait", i, 1) < begin)
+			i++;
+		assert_true(i < n);
+		if (begin < (u64)live__num(l, "wait", i, 0) || w->hdr.ts > (u64)live__num(l, "wait", i, 1))
+			fail_msg("a wait of %llu ns is none of those that the target measured",
+				(unsigned long long)w->dur);
+		assert_int_equal(w->owner, holder);
+		assert_int_equal(w->waker, holder);
+		recorded++;
+	}
+	for (i = 0; i < n; i++)
+		within += (u64)live__num(l, "wait", i, 0) >= from && (u64)live__num(l, "wait", i, 1) < to;
+	assert_true(within > 20);
+	assert_in_range(recorded, within * 9 / 10, within + 2);
+}
+
+/* The file that each call read, by its place in time. */
+static size_t same_reads(const struct live *l, u64 from, u64 to)
+{
+	const struct live_event *e;
+	size_t n = live__rows(l, "file"), i = 0, same = 0;
+
+	live__each(l, at, e, EV_FILE_READ)
+	{
+		const struct ev_file_read *r = (const void *)e->hdr;
+
+		if (r->hdr.ts < from || r->hdr.ts >= to)
+			continue;
+		while (i < n && (u64)live__num(l, "file", i, 2) < r->hdr.ts)
+			i++;
+		if (i == n || r->hdr.ts < (u64)live__num(l, "file", i, 1))
+			continue; /* of another file, before or after */
+		assert_int_equal(r->ino, (u64)live__num(l, "file", i, 0));
+		assert_true(r->dur <= (u64)(live__num(l, "file", i, 2) - live__num(l, "file", i, 1)));
+		same++;
+	}
+	return same;
+}
+
+static void test_a_flood_of_calls_is_left_out_and_lock_waits_are_not(void **state)
+{
+	const char *what = "system calls other than lock waits";
+	const struct ev_shed *out, *again;
+	struct live l;
+
+	live__init(&l);
+	live__start(&l, "polls", "3000", "13000", l.dir, NULL);
+	live__record(&l, "--frame", "none", "--max-overhead", "3", NULL);
+	live__run(&l);
+	out = shed(&l, true, what);
+	again = shed(&l, false, what);
+	assert_non_null(out);
+	assert_non_null(again);
+	assert_true(out->hdr.ts < (u64)live__num(&l, "quiet", 0, 0));
+	assert_true(again->hdr.ts < (u64)live__num(&l, "over", 0, 0));
+	assert_int_equal(model__thinned_in(l.model, out->hdr.ts + NSEC_PER_SEC, again->hdr.ts) &
+				 (1u << CLASS_SYSCALL | 1u << CLASS_FILE | 1u << CLASS_ALLOC | 1u << CLASS_LOCK),
+		1u << CLASS_SYSCALL | 1u << CLASS_FILE | 1u << CLASS_ALLOC);
+	same_waits(&l, out->hdr.ts + NSEC_PER_SEC, again->hdr.ts - NSEC_PER_SEC);
+	same_waits(&l, again->hdr.ts, UINT64_MAX);
+	assert_int_equal(same_reads(&l, out->hdr.ts + NSEC_PER_SEC, again->hdr.ts - NSEC_PER_SEC), 0);
+	assert_true(same_reads(&l, again->hdr.ts, UINT64_MAX) > 20);
+	live__free(&l);
+}
+
 /* the time of the last frame, ns after the flood began */
 static s64 last_frame_ns(const struct live *l)
 {
@@ -407,6 +487,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_a_storm_of_allocations_is_left_out_and_frames_say_so),
 	cmocka_unit_test(test_without_a_bound_nothing_is_left_out),
 	cmocka_unit_test(test_faults_in_the_kernel_are_left_out_while_other_processes_pay_for_them),
+	cmocka_unit_test(test_a_flood_of_calls_is_left_out_and_lock_waits_are_not),
 	cmocka_unit_test(test_a_stepped_frame_source_that_gets_hot_is_left_and_said_and_not_if_it_was_named),
 	cmocka_unit_test(test_after_a_hot_frame_source_the_next_that_fires_is_recorded_and_said),
 	cmocka_unit_test(test_the_estimate_counts_every_call_of_the_allocator),
