@@ -41,9 +41,9 @@ static __always_inline int over_budget(struct thread_state *st, u64 ts, u32 reas
 	return 0;
 }
 
-/* How many bytes from base on may be the thread's stack: none lies above the thread pointer, where glibc keeps its struct
- * pthread at the stack's end, nor above where the kernel began the first thread's. Where neither is near (a fiber, a
- * signal's stack, another runtime) it is all that may be copied. */
+/* How many bytes from base on may be the thread's stack: none lies above the thread pointer, where glibc keeps its
+ * struct pthread at the stack's end, nor above where the kernel began the first thread's. Where neither is near (a
+ * fiber, a signal's stack, another runtime) it is all that may be copied. */
 static __always_inline u32 depth(struct task_struct *task, u64 sp, u64 base)
 {
 	u64 ends[] = {THREAD_POINTER(task), task->mm->start_stack}, most = opt.stack_bytes;

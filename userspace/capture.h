@@ -84,7 +84,8 @@ void capture__thin(struct capture *c, u32 thin);
 int capture__sample(struct capture *c, bool on);
 /* Faults in the kernel's own code off and on again: those of a read into fresh pages. 0 or -errno. */
 int capture__kernel_faults(struct capture *c, bool on);
-/* The programs at system calls off and on again. Before they go, and until they are back, with THIN_CALLS. 0 or -errno. */
+/* The programs at system calls off and on again. Before they go, and until they are back, with THIN_CALLS. 0 or -errno.
+ */
 int capture__syscalls(struct capture *c, bool on);
 /* faults of processes that are not recorded, since load: of their code, and within the kernel */
 void capture__other_faults(const struct capture *c, u64 *user, u64 *kernel);
