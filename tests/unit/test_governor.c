@@ -117,6 +117,24 @@ static void test_what_other_processes_pay_goes_before_anything_of_the_game(void 
 	assert_int_equal(s.g.out, SHED_BIT(SHED_KERNEL_FAULT));
 }
 
+static void test_system_calls_go_after_all_else(void **state)
+{
+	const u32 rest = SHED_BIT(SHED_ALLOC) | SHED_BIT(SHED_SAMPLE) | SHED_BIT(SHED_STACK) | SHED_BIT(SHED_FILE);
+
+	for (int more = 0; more < 2; more++) {
+		struct series s = begin(9, ALL);
+		struct governor_look l = {.wall_ns = GOVERNOR_TICK_NS};
+
+		for (l.ts = s.ts; l.ts < s.ts + 600 * NSEC_PER_MSEC; l.ts += GOVERNOR_TICK_NS) {
+			for (int i = SHED_ALLOC; i < SHED_STEPS; i++)
+				l.ns[i] = s.g.out & SHED_BIT(i) ? 0 : GOVERNOR_TICK_NS / 50;
+			l.fixed_ns = GOVERNOR_TICK_NS / 100 * (6 + 2 * more);
+			governor__look(&s.g, &l);
+		}
+		assert_int_equal(s.g.out, more ? rest | SHED_BIT(SHED_CALL) : rest);
+	}
+}
+
 static void test_what_saves_next_to_nothing_stays(void **state)
 {
 	struct series s = begin(3, ALL);
@@ -303,6 +321,7 @@ int main(void)
 		cmocka_unit_test(test_a_little_above_the_bound_something_goes_after_half_a_second),
 		cmocka_unit_test(test_a_peak_shorter_than_half_a_second_changes_nothing),
 		cmocka_unit_test(test_what_is_left_out_goes_in_the_documented_order),
+		cmocka_unit_test(test_system_calls_go_after_all_else),
 		cmocka_unit_test(test_what_saves_next_to_nothing_stays),
 		cmocka_unit_test(test_what_other_processes_pay_goes_before_anything_of_the_game),
 		cmocka_unit_test(test_what_may_not_be_left_out_stays_whatever_it_costs),
