@@ -8,12 +8,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "device_watch.h"
 #include "family.h"
 #include "maps.h"
 #include "objects.h"
 #include "scout.h"
+#include "site_build.h"
 #include "trial.h"
-#include "vulkan.h"
 
 #define LOOK_EVERY_US  25000 /* a library's probes come within 100 ms of its mapping */
 #define LOOK_CLOSER_MS 1000  /* … where another of the same size went at the same time, within this */
@@ -21,18 +22,6 @@
 #define AGAIN_LAST_MS  8000
 #define FAMILY_MS      250 /* between looks for new descendants */
 #define REST_MS        500 /* after another process was found to be the game */
-#define DEVICE_LOOKS   5   /* after a vkCreateDevice, which takes its time: after 50, 100, 200, … ms */
-
-/* Counts the game's calls of vkCreateDevice. */
-struct device_watch {
-	bool on;
-	struct trial trial;
-	struct site_list sites;
-	u64 count;
-	int looks; /* still to come */
-	u64 next;  /* ms */
-	u64 step;
-};
 
 /* A descendant that was looked at. What it may present through is counted until it does. */
 struct relative {
@@ -115,54 +104,12 @@ static u64 files_now(struct scout *s)
 	return hash_of_files(s->want.tgid);
 }
 
-/* ---- Vulkan devices ---- */
-
 static void watch_devices(struct scout *s)
 {
-	struct device_watch *d = &s->devices;
-	struct objects o;
-	int err = 0;
+	int err = device_watch__open(&s->devices, s->want.tgid);
 
-	if (d->on || objects__read(&o, s->want.tgid))
-		return;
-	if (vulkan__create_device(&d->sites, &o) > 0) {
-		err = trial__open(&d->trial, s->want.tgid) ?: min(trial__add(&d->trial, &d->sites), 0);
-		d->on = !err;
-		if (err)
-			trial__close(&d->trial);
-	}
-	objects__free(&o);
-	if (!d->on)
-		sites__free(&d->sites);
 	if (err)
 		__atomic_store_n(&s->blind, err, __ATOMIC_RELAXED);
-}
-
-static void unwatch_devices(struct device_watch *d)
-{
-	if (d->on)
-		trial__close(&d->trial);
-	sites__free(&d->sites);
-	d->on = false;
-}
-
-/* Whether it is time to look for a device that may be new. */
-static bool device_is_due(struct device_watch *d)
-{
-	u64 n = d->on ? trial__count(&d->trial, 0) : 0;
-
-	if (n != d->count) {
-		d->count = n;
-		d->looks = DEVICE_LOOKS;
-		d->step = 50;
-		d->next = now_ms() + d->step;
-	}
-	if (!d->looks || now_ms() < d->next)
-		return false;
-	d->looks--;
-	d->step *= 2;
-	d->next += d->step;
-	return true;
 }
 
 /* ---- looking ---- */
@@ -389,7 +336,7 @@ static bool is_due(struct scout *s)
 		watch_devices(s);
 	if (h)
 		s->seen = h;
-	due |= device_is_due(&s->devices);
+	due |= device_watch__is_due(&s->devices, now_ms());
 	s->by_time = again_is_due(s);
 	return due | s->by_time;
 }
@@ -431,7 +378,7 @@ static void *run(void *arg)
 		}
 		usleep(LOOK_EVERY_US);
 	}
-	unwatch_devices(&s->devices);
+	device_watch__close(&s->devices);
 	for (int i = 0; i < s->n_family; i++)
 		unwatch(&s->family[i]);
 	return NULL;

@@ -293,47 +293,6 @@ int session__attach(struct session *s, int fd)
 
 /* ---- while it runs ---- */
 
-static u64 resident_bytes(void)
-{
-	unsigned long pages = 0;
-	FILE *f = fopen("/proc/self/statm", "re");
-
-	if (f && fscanf(f, "%*u %lu", &pages) != 1)
-		pages = 0;
-	if (f)
-		fclose(f);
-	return pages * 4096;
-}
-
-static u64 own_cpu_ns(void)
-{
-	struct rusage ru;
-
-	getrusage(RUSAGE_SELF, &ru);
-	return (ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) * NSEC_PER_SEC +
-	       (ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) * 1000ULL;
-}
-
-double session__cpu_percent(const struct session *s)
-{
-	return s->stop > s->start ? 100.0 * s->cpu_ns / (s->stop - s->start) : 0;
-}
-
-static void write_cost(struct session *s, u64 ts)
-{
-	struct ev_cost e = {
-		.hdr = {.ts = ts, .kind = EV_COST, .words = sizeof(e) / 8},
-		.bytes = s->out.bytes,
-		.records = s->drain.records,
-		.wakeups = s->drain.wakeups,
-		.ring_used = s->drain.pass_bytes,
-		.rss = resident_bytes(),
-		.cpu_ns = own_cpu_ns() - s->cpu_before,
-	};
-
-	recording__append(&s->out, &e, sizeof(e));
-}
-
 #define MAPPINGS_PERCENT 1 /* of redframe's time, at most: reading them also holds up a game that maps memory */
 
 static void look_at_mappings(struct session *s, u64 ts)
@@ -347,7 +306,7 @@ static void look_at_mappings(struct session *s, u64 ts)
 
 static void every_second(struct session *s, u64 ts)
 {
-	write_cost(s, ts);
+	session__tell_cost(s, ts);
 	session__tell_effect(s, ts);
 	look_at_mappings(s, clock_boot_ns());
 	startup__memory(&s->out, ts, s->target.tgid, s->images.mappings);
@@ -401,7 +360,7 @@ void session__run(struct session *s)
 	int err;
 
 	give_way();
-	s->cpu_before = own_cpu_ns(); /* attaching is not what it costs to record */
+	s->cpu_before = session__own_cpu_ns(); /* attaching is not what it costs to record */
 
 	while (s->end == END_NOT_YET) {
 		s->end = wait_a_little(s);
@@ -430,7 +389,7 @@ void session__run(struct session *s)
 			s->end = limit_reached(s, ts);
 	}
 	progress__clear();
-	s->cpu_ns = own_cpu_ns() - s->cpu_before;
+	s->cpu_ns = session__own_cpu_ns() - s->cpu_before;
 }
 
 static void tell_skipped(struct session *s)
@@ -482,7 +441,7 @@ int session__finish(struct session *s)
 	if (why)
 		session__note(s, 1, CLASS_ALLOC, "allocations not covered: %s", why);
 	tell_rings(s);
-	write_cost(s, clock_boot_ns());
+	session__tell_cost(s, clock_boot_ns());
 	session__end_cost(s);
 	meta__clock(&s->out);
 	if (!s->out.sink)

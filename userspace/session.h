@@ -139,7 +139,9 @@ int session__attach_from(struct session *s, int first);
 /* for capture__load: arg is the session */
 void session__capture_note(void *arg, enum ev_class class, const char *text);
 
-/* userspace/session_cost.c: what recording costs the game, and what is left out where that is too much */
+/* userspace/session_cost.c: what recording costs, and what is left out where that is too much for the game */
+u64 session__own_cpu_ns(void); /* since the process began */
+void session__tell_cost(struct session *s, u64 ts);
 void session__choose_rate(struct session *s); /* of CPU samples */
 void session__begin_cost(struct session *s);
 void session__govern(struct session *s, u64 ts);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What recording costs the game, estimated twenty times a second; and what is left out where that is too much. */
+/* What recording costs: redframe itself, counted; the game, estimated, and what is left out where that is too much. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "calibrate.h"
 #include "capture.h"
@@ -10,6 +11,49 @@
 #include "log.h"
 #include "session.h"
 #include "startup.h"
+
+/* ---- of redframe itself ---- */
+
+static u64 resident_bytes(void)
+{
+	unsigned long pages = 0;
+	FILE *f = fopen("/proc/self/statm", "re");
+
+	if (f && fscanf(f, "%*u %lu", &pages) != 1)
+		pages = 0;
+	if (f)
+		fclose(f);
+	return pages * 4096;
+}
+
+u64 session__own_cpu_ns(void)
+{
+	struct rusage ru;
+
+	getrusage(RUSAGE_SELF, &ru);
+	return (ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) * NSEC_PER_SEC +
+	       (ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) * 1000ULL;
+}
+
+double session__cpu_percent(const struct session *s)
+{
+	return s->stop > s->start ? 100.0 * s->cpu_ns / (s->stop - s->start) : 0;
+}
+
+void session__tell_cost(struct session *s, u64 ts)
+{
+	struct ev_cost e = {
+		.hdr = {.ts = ts, .kind = EV_COST, .words = sizeof(e) / 8},
+		.bytes = s->out.bytes,
+		.records = s->drain.records,
+		.wakeups = s->drain.wakeups,
+		.ring_used = s->drain.pass_bytes,
+		.rss = resident_bytes(),
+		.cpu_ns = session__own_cpu_ns() - s->cpu_before,
+	};
+
+	recording__append(&s->out, &e, sizeof(e));
+}
 
 /* ---- the estimate ---- */
 
