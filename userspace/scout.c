@@ -18,6 +18,7 @@
 
 #define LOOK_EVERY_US  25000 /* a library's probes come within 100 ms of its mapping */
 #define LOOK_CLOSER_MS 1000  /* … where another of the same size went at the same time, within this */
+#define SETTLE_MS      250   /* after something was mapped: by then it has been relocated, too */
 #define AGAIN_FIRST_MS 1000  /* without a reason: at first, and then ever more rarely */
 #define AGAIN_LAST_MS  8000
 #define FAMILY_MS      250 /* between looks for new descendants */
@@ -48,6 +49,7 @@ struct scout {
 	struct relative family[FAMILY_MAX];
 	int n_family;
 	struct device_watch devices;
+	u64 settle;            /* ms: when to look once more at what was mapped last; 0: it was */
 	u64 again, again_step; /* ms */
 	char left_out[512];    /* what was told last */
 	bool by_time;          /* it looks because time has passed, not because something is new */
@@ -295,6 +297,19 @@ static bool again_is_due(struct scout *s)
 	return true;
 }
 
+/* Whose addresses were not in place yet when it was seen, was taken for a library without the functions. */
+static bool settled_is_due(struct scout *s, bool mapped)
+{
+	u64 now = now_ms();
+
+	if (mapped)
+		s->settle = now + SETTLE_MS;
+	if (!s->settle || now < s->settle)
+		return false;
+	s->settle = 0;
+	return s->want.frame || s->want.allocs;
+}
+
 static bool family_is_due(struct scout *s)
 {
 	u64 now = now_ms();
@@ -336,6 +351,7 @@ static bool is_due(struct scout *s)
 		watch_devices(s);
 	if (h)
 		s->seen = h;
+	due |= settled_is_due(s, due);
 	due |= device_watch__is_due(&s->devices, now_ms());
 	s->by_time = again_is_due(s);
 	return due | s->by_time;
@@ -396,6 +412,7 @@ struct scout *scout__start(const struct scout_want *w)
 		s->want.more = s->more;
 	}
 	s->seen = hash_of_files(w->tgid); /* the caller has looked at these */
+	s->settle = now_ms() + SETTLE_MS;
 	s->again_step = AGAIN_FIRST_MS;
 	s->again = now_ms() + s->again_step;
 	pthread_mutex_init(&s->lock, NULL);
