@@ -77,7 +77,9 @@ int sched__switch(u64 *ctx)
 		if (opt.kernel_stacks_per_second && (!call || call->kernel_stack) && state && !ctx[0] &&
 			!prev->exit_state)
 			kstack = kernel_stack(ctx);
-		if (call && call->sleeps)
+		/* with THIN_CALLS each absence is a wait of its own: not that of one who is preempted on its way back
+		 */
+		if (call && call->sleeps && (!(thin & THIN_CALLS) || (state && !ctx[0])))
 			syscall__sleep(prev, regs, call->handler, ts);
 	}
 	if (traced(next)) {
