@@ -118,13 +118,14 @@ static void tell_others(struct session *s, u64 ts)
 {
 	struct effect e;
 	struct hits h;
+	u64 ns;
 
 	count_hits(s, &h);
 	e = effect__of(&s->prices, &h);
+	ns = e.other_user_faults + e.other_kernel_faults + e.other_calls;
 	meta__info(&s->out, ts, "cost.others", "user_faults=%llu kernel_faults=%llu ns=%llu calls=%llu",
 		(unsigned long long)h.other_user_faults, (unsigned long long)h.other_kernel_faults,
-		(unsigned long long)(e.other_user_faults + e.other_kernel_faults + e.other_calls),
-		(unsigned long long)h.other_calls);
+		(unsigned long long)ns, (unsigned long long)h.other_calls);
 }
 
 /* ---- the governor ---- */

@@ -267,7 +267,8 @@ static void test_a_leak_of_small_blocks_is_suspected_with_the_function_that_lose
 	said(&l, "said", "suspected leak in scene level: memory grew by ");
 	text = live__read(&l, "said");
 	at = strstr(text, "; what allocated most (frees are not matched): leak_particles ");
-	assert_non_null(at);
+	if (!at)
+		fail_msg("%s", text);
 	assert_int_equal(sscanf(at, "%*[^:]: leak_particles %lf MiB (estimated", &told), 1);
 	/* 350 samples; the first ones come before it is attached */
 	if (told < mib * 0.6 || told > mib * 1.3)
