@@ -26,8 +26,12 @@ struct bpf_options {
 	__u64 stack_ring_bytes;                     /* with more in the ring, none is copied */
 	__u32 stacks_per_thread, stacks_per_second; /* budgets: of a thread without its samples, of the game */
 	__u32 kernel_stacks_per_second;             /* of a CPU; 0: none is taken */
-	__u32 rings;                                /* 0: one for all CPUs, else as many as there are */
-	__u32 ring_shift;                           /* CPUs of a ring, as a power of two */
+	__u64 ring_bytes;                           /* of one, a power of two */
+	__u64 ring_chunk_mask;                      /* of the places in a chunk */
+	__u32 ring_chunk_shift;
+	__u32 ring_chunks; /* of one ring */
+	__u32 rings;       /* 1: all CPUs share it */
+	__u32 ring_shift;  /* CPUs of a ring, as a power of two */
 };
 
 /* why a stack was not copied, though the event was worth it */

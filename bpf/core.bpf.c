@@ -13,8 +13,7 @@ struct alloc_calls alloc_calls[LOST_CPUS] = {};
 struct other_faults other_faults[LOST_CPUS] = {};
 struct calls calls[LOST_CPUS] = {};
 
-struct ring events SEC(".maps");
-struct rings rings SEC(".maps");
+struct chunks chunks SEC(".maps");
 struct threads threads SEC(".maps");
 struct more_threads more_threads SEC(".maps");
 struct probes probes SEC(".maps");

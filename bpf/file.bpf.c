@@ -132,7 +132,7 @@ static __always_inline int data(struct call *c, struct pt_regs *regs, u8 handler
 /* The path as the game gave it: read at the exit, when the kernel itself has touched the page. */
 static __always_inline bool tell_path_arg(struct call *c, u64 user)
 {
-	struct ev_path_arg *e = bpf_ringbuf_reserve(ring(), sizeof(*e) + TEXT_ROOM, 0);
+	struct ev_path_arg *e = ring_reserve(sizeof(*e) + TEXT_ROOM);
 	long n;
 
 	if (!e) {
@@ -141,7 +141,7 @@ static __always_inline bool tell_path_arg(struct call *c, u64 user)
 	}
 	n = bpf_probe_read_user_str(e->path, TEXT_MAX, (void *)user);
 	if (n <= 1) { /* empty: the call meant its descriptor, or the string cannot be read */
-		bpf_ringbuf_discard(e, BPF_RB_NO_WAKEUP);
+		discard_bytes(e, sizeof(*e) + TEXT_ROOM);
 		return false;
 	}
 	e->hdr = (struct ev_hdr){
@@ -152,7 +152,7 @@ static __always_inline bool tell_path_arg(struct call *c, u64 user)
 		.words = (sizeof(*e) + n + 7) / 8,
 	};
 	end_text(e->path, n);
-	submit(e);
+	submit_bytes(e, sizeof(*e) + TEXT_ROOM);
 	return true;
 }
 

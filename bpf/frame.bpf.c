@@ -75,7 +75,7 @@ static __always_inline u32 copy_text(char *to, u64 from)
 
 static __always_inline int text(struct pt_regs *ctx, struct task_struct *task, const struct probe_desc *p)
 {
-	struct ev_message *e = bpf_ringbuf_reserve(ring(), sizeof(*e) + TEXT_ROOM, 0);
+	struct ev_message *e = ring_reserve(sizeof(*e) + TEXT_ROOM);
 	u32 n;
 
 	_Static_assert(sizeof(struct ev_message) == sizeof(struct ev_scene), "one layout for both");
@@ -83,13 +83,13 @@ static __always_inline int text(struct pt_regs *ctx, struct task_struct *task, c
 		return lost(CLASS_FRAME);
 	n = copy_text(e->text, probe_arg(ctx, &p->args[0]));
 	e->hdr = TEXT_HDR(p->what == PROBE_SCENE ? EV_SCENE : EV_MESSAGE, sizeof(*e), n);
-	submit(e);
+	submit_bytes(e, sizeof(*e) + TEXT_ROOM);
 	return 0;
 }
 
 static __always_inline int lock_name(struct pt_regs *ctx, struct task_struct *task, const struct probe_desc *p)
 {
-	struct ev_lock_name *e = bpf_ringbuf_reserve(ring(), sizeof(*e) + TEXT_ROOM, 0);
+	struct ev_lock_name *e = ring_reserve(sizeof(*e) + TEXT_ROOM);
 	u32 n;
 
 	if (!e)
@@ -97,7 +97,7 @@ static __always_inline int lock_name(struct pt_regs *ctx, struct task_struct *ta
 	e->addr = probe_arg(ctx, &p->args[0]);
 	n = copy_text(e->name, probe_arg(ctx, &p->args[1]));
 	e->hdr = TEXT_HDR(EV_LOCK_NAME, sizeof(*e), n);
-	submit(e);
+	submit_bytes(e, sizeof(*e) + TEXT_ROOM);
 	return 0;
 }
 

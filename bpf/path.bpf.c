@@ -28,7 +28,8 @@ struct walk {
 	u32 used;
 	u32 more;
 };
-#define WALK_AT (PARTS_ROOM + 2 * NAME_ROOM)
+#define WALK_AT       (PARTS_ROOM + 2 * NAME_ROOM)
+#define PATH_RESERVED (sizeof(struct ev_path) + WALK_AT + sizeof(struct walk))
 
 /* n, and where it is used a bound that verifiers before v6.8 see as well: they lose the one that was checked on a copy
  * of n, and the compiler leaves out a second check. */
@@ -105,7 +106,7 @@ __noinline int path__walk(u64 file, struct file_id *id, u32 tid)
 	key = (struct file_key){.ino = id->ino, .dev = id->dev, .generation = id->generation};
 	if (bpf_map_lookup_elem(&told, &key))
 		return 0;
-	e = bpf_ringbuf_reserve(ring(), sizeof(*e) + WALK_AT + sizeof(*w), 0);
+	e = ring_reserve(PATH_RESERVED);
 	if (!e) {
 		lost(CLASS_FILE);
 		return 1;
@@ -127,7 +128,7 @@ __noinline int path__walk(u64 file, struct file_id *id, u32 tid)
 		.cut = w->more || used > PARTS_ROOM,
 		.mode = id->mode,
 	};
-	submit(e);
+	submit_bytes(e, PATH_RESERVED);
 	bpf_map_update_elem(&told, &key, &yes, BPF_ANY);
 	return 0;
 }

@@ -18,6 +18,8 @@
 /* set between open and load; constants to the verifier, which drops what is off */
 extern const volatile struct bpf_options opt;
 
+#include "ring.bpf.h"
+
 /* Lost records since load, by class and CPU; userspace reads it through the mapped .bss. */
 extern __u64 lost_records[CLASS_COUNT][LOST_CPUS];
 
@@ -69,22 +71,6 @@ struct thread_state {
 	u32 copying;    /* its memory, now: faults are ours */
 };
 
-struct ring {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 16 << 20);
-};
-/* Of many CPUs, each group has a ring; `events` is the first. Userspace makes them. */
-struct rings {
-	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
-	__uint(max_entries, RINGS_MAX);
-	__type(key, u32);
-	__array(
-		values, struct {
-			__uint(type, BPF_MAP_TYPE_RINGBUF);
-			__uint(max_entries, 1 << 16);
-		});
-};
-extern struct rings rings SEC(".maps");
 /* Each thread has the place that its id points to. The few whose place another thread has go by id into a hash table.
  * Not in the kernel's task storage, since a look there costs 25 ns, and here 2: the verifier makes it inline. */
 #define THREAD_PLACES 8192
@@ -100,7 +86,6 @@ struct more_threads {
 	__type(key, u32);
 	__type(value, struct thread_state);
 };
-extern struct ring events SEC(".maps");
 extern struct threads threads SEC(".maps");
 extern struct more_threads more_threads SEC(".maps");
 
@@ -194,21 +179,6 @@ static __always_inline u8 irq_context(void)
 	return (c->hard | c->timer ? WAKE_HARDIRQ : 0) | (c->soft ? WAKE_SOFTIRQ : 0);
 }
 
-/* This CPU's. With one ring the verifier drops the rest. */
-static __always_inline void *ring(void)
-{
-	u32 i = bpf_get_smp_processor_id() >> opt.ring_shift;
-	void *r;
-
-	if (!opt.rings)
-		return &events;
-	r = bpf_map_lookup_elem(&rings, &i);
-	return r ? r : &events;
-}
-
-/* struct ev_x *e = reserve(x); if (!e) return lost(CLASS_…); *e = (struct ev_x){HDR(EV_X, ts, tid), …}; submit(e); */
-#define reserve(kind) ((struct ev_##kind *)bpf_ringbuf_reserve(ring(), sizeof(struct ev_##kind), 0))
-#define submit(e)     bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP)
 #define HDR_SIZED(kind_, ts_, tid_, bytes)                                                                             \
 	.hdr = {.ts = (ts_), .tid = (tid_), .cpu = bpf_get_smp_processor_id(), .kind = (kind_), .words = (bytes) / 8}
 #define HDR(KIND, type, ts, tid) HDR_SIZED(EV_##KIND, ts, tid, sizeof(struct ev_##type))

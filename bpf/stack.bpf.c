@@ -8,6 +8,8 @@ __u64 stacks_skipped[STACK_SKIPS] = {};
 
 #define SECOND 1000000000ull
 
+_Static_assert(sizeof(struct stack_copy) + STACK_ROOM + RING_WORD <= RING_TAIL, "a record fits behind a chunk");
+
 static u64 game_due; /* as thread_state.stacks_due, of all threads */
 
 static __always_inline int skip(enum stack_skip why)
@@ -36,7 +38,7 @@ static __always_inline int over_budget(struct thread_state *st, u64 ts, u32 reas
 	if (is_spent(&game_due, ts, opt.stacks_per_second))
 		return skip(STACK_SKIP_GAME);
 	/* never at the expense of events */
-	if (bpf_ringbuf_query(ring(), BPF_RB_AVAIL_DATA) > opt.stack_ring_bytes)
+	if (ring__used(0) > opt.stack_ring_bytes)
 		return skip(STACK_SKIP_RING);
 	return 0;
 }
@@ -76,7 +78,8 @@ static __always_inline void copy(struct stack_copy *c, u64 base, u32 most, u32 p
 /* pieces: a constant, as all that is reserved must be */
 static __always_inline int take(struct ev_stack *rec, struct pt_regs *regs, u32 behind, u64 base, u32 most, u32 pieces)
 {
-	struct stack_copy *c = bpf_ringbuf_reserve(ring(), sizeof(*c) + pieces * STACK_PIECE, 0);
+	u32 bytes = sizeof(struct stack_copy) + pieces * STACK_PIECE;
+	struct stack_copy *c = ring_reserve(bytes);
 
 	if (!c)
 		return skip(STACK_SKIP_RING);
@@ -84,7 +87,7 @@ static __always_inline int take(struct ev_stack *rec, struct pt_regs *regs, u32 
 	bpf_probe_read_kernel(c->regs, sizeof(*regs), regs);
 	REGS_IP((struct pt_regs *)c->regs) -= behind;
 	copy(c, base, most, pieces);
-	submit(c);
+	submit_bytes(c, bytes);
 	__sync_fetch_and_add(&stacks_taken, 1);
 	return 0;
 }

@@ -254,8 +254,6 @@ static void fill_options(struct capture *c)
 	ro->opt.alloc_min = c->o.alloc_min;
 	ro->opt.alloc_sample_bytes = c->o.alloc_sample_bytes;
 	ro->opt.syscall_min_ns = c->o.syscall_min_ns;
-	ro->opt.rings = c->n_rings > 1 ? c->n_rings : 0;
-	ro->opt.ring_shift = c->ring_shift;
 	ro->opt.stack_bytes = c->o.stack_bytes;
 	ro->opt.stack_wait_ns = CAPTURE_STACK_WAIT_NS;
 	ro->opt.stack_alloc_bytes = ALLOC_ALWAYS_BYTES;
@@ -290,38 +288,6 @@ bool program__is_uprobe(const struct program *p)
 	return bpf_program__type(p->prog) == BPF_PROG_TYPE_KPROBE;
 }
 
-/* CPUs that come later, with numbers beyond those that are there now, share the first ring. */
-static void choose_rings(struct capture *c)
-{
-	u32 cpus = (u32)max(sysconf(_SC_NPROCESSORS_ONLN), 1L);
-	u32 most = min(c->o.rings ?: (cpus + CAPTURE_RING_CPUS - 1) / CAPTURE_RING_CPUS, (u32)RINGS_MAX);
-	size_t bytes = CAPTURE_RING_LEAST;
-
-	for (c->n_rings = cpus; c->n_rings > most; c->n_rings = ((cpus - 1) >> c->ring_shift) + 1)
-		c->ring_shift++;
-	while (bytes * c->n_rings < c->o.ring_bytes)
-		bytes *= 2;
-	if (c->n_rings > 1)
-		c->o.ring_bytes = min(c->o.ring_bytes, bytes);
-}
-
-static int make_rings(struct capture *c)
-{
-	int map = bpf_map__fd(c->skel->maps.rings), err = 0;
-
-	for (u32 i = 0; i < c->n_rings && c->n_rings > 1 && !err; i++) {
-		int fd = i ? bpf_map_create(BPF_MAP_TYPE_RINGBUF, "events", 0, 0, (u32)c->o.ring_bytes, NULL)
-			   : capture__ring_fd(c, 0);
-
-		if (i)
-			c->ring_fds[i] = fd;
-		err = fd < 0 ? -errno : 0;
-		if (!err && bpf_map_update_elem(map, &i, &fd, BPF_ANY))
-			err = -errno;
-	}
-	return err;
-}
-
 static int open_skeleton(struct capture *c)
 {
 	int err;
@@ -341,8 +307,7 @@ static int open_skeleton(struct capture *c)
 					c->programs[i].prog, (enum bpf_attach_type)UPROBE_MULTI_ATTACH_TYPE);
 	err = bpf_map__set_autocreate(c->skel->maps.kernel_stacks, c->o.kernel_stacks);
 	if (!err)
-		err = bpf_map__set_max_entries(c->skel->maps.events, c->o.ring_bytes)
-			      ?: bpf_map__set_autocreate(c->skel->maps.rings, c->n_rings > 1);
+		err = capture__size_rings(c);
 	if (!err)
 		err = bpf_map__set_max_entries(c->skel->maps.probes, PROBE_MAX);
 	if (!err && c->o.follow)
@@ -410,8 +375,8 @@ int capture__load(struct capture **out, const struct capture_options *o, capture
 		return -EOPNOTSUPP;
 	}
 	c->btf = btf__load_vmlinux_btf();
-	choose_rings(c);
-	err = load(c) ?: make_rings(c);
+	capture__choose_rings(c);
+	err = load(c) ?: capture__map_rings(c);
 	btf__free(c->btf);
 	c->btf = NULL;
 	if (err) {
@@ -447,34 +412,10 @@ void capture__free(struct capture *c)
 	if (!c)
 		return;
 	capture__detach(c);
-	for (u32 i = 1; i < c->n_rings; i++)
-		if (c->ring_fds[i] > 0)
-			close(c->ring_fds[i]);
+	capture__unmap_rings(c);
 	free(c->links);
 	redframe_bpf__destroy(c->skel);
 	free(c);
-}
-
-u32 capture__rings(const struct capture *c)
-{
-	return c->n_rings;
-}
-
-size_t capture__ring_bytes(const struct capture *c)
-{
-	return c->o.ring_bytes;
-}
-
-int capture__ring_fd(const struct capture *c, u32 ring)
-{
-	return ring ? c->ring_fds[ring] : bpf_map__fd(c->skel->maps.events);
-}
-
-u32 capture__ring_of(const struct capture *c, u32 cpu)
-{
-	u32 ring = cpu >> c->ring_shift;
-
-	return ring < c->n_rings ? ring : 0;
 }
 
 void capture__thin(struct capture *c, u32 thin)

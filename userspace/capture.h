@@ -6,6 +6,7 @@
 #define REDFRAME_CAPTURE_H
 
 #include "common.h"
+#include "ring.h"
 
 struct site_list;
 
@@ -28,7 +29,7 @@ struct capture_options {
 
 #define CAPTURE_RING_BYTES     (16u << 20)
 #define CAPTURE_RING_LEAST     (4u << 20) /* of several, each has at least this, or all that was asked for */
-#define CAPTURE_RING_CPUS      4          /* that share one, where that is not said */
+#define CAPTURE_RING_CPUS      4          /* share one at most, where that is not said */
 #define CAPTURE_SYSCALL_MIN_NS 50000
 
 /* which events come with the stack of their thread, and how many of them */
@@ -67,8 +68,10 @@ void capture__heap(struct capture *c, u64 bins);
 /* rings are numbered from 0, and all as large; of which one a CPU's records go into is nobody's business */
 u32 capture__rings(const struct capture *c);
 size_t capture__ring_bytes(const struct capture *c);
-int capture__ring_fd(const struct capture *c, u32 ring);
 u32 capture__ring_of(const struct capture *c, u32 cpu);
+/* What is in one ring now, or in all. 0, less than 0 as soon as take says so, or -EPROTO. */
+int capture__consume(struct capture *c, u32 ring, ring_take_fn take, void *arg);
+int capture__consume_all(struct capture *c, ring_take_fn take, void *arg);
 /* lost since load, by class and CPU */
 u64 capture__lost(const struct capture *c, enum ev_class class, u32 cpu);
 /* Events that the kernel did not hand to a program because it ran on that CPU already (v5.12 9ed9e9ba2337; before, not

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
  *
- * Shared by capture.c (load) and capture_attach.c (attach, detach).
+ * Shared by capture.c (load), capture_rings.c and capture_attach.c (attach, detach).
  */
 #ifndef REDFRAME_CAPTURE_INTERNAL_H
 #define REDFRAME_CAPTURE_INTERNAL_H
@@ -42,14 +42,21 @@ struct capture {
 	int n_links, cap_links;
 	int n_cpus;
 	u32 n_rings, ring_shift;
-	int ring_fds[RINGS_MAX]; /* but for the first, which is the skeleton's */
-	struct btf *btf;         /* the kernel's, while loading; NULL where it has none */
-	bool uprobe_multi;       /* the kernel has it: the programs for sites are loaded for it */
+	size_t chunk_bytes; /* bpf/ring_layout.h */
+	char *mapped;       /* the chunks of all of them */
+	struct ring rings[RINGS_MAX];
+	struct btf *btf;   /* the kernel's, while loading; NULL where it has none */
+	bool uprobe_multi; /* the kernel has it: the programs for sites are loaded for it */
 	capture_note_fn note;
 	void *note_arg;
 };
 
 void capture__note(struct capture *c, enum ev_class class, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* Their number and size; then into the skeleton, before it is loaded; then into memory. 0 or -errno. */
+void capture__choose_rings(struct capture *c);
+int capture__size_rings(struct capture *c);
+int capture__map_rings(struct capture *c);
+void capture__unmap_rings(struct capture *c);
 bool program__is_uprobe(const struct program *p);
 struct program *capture__find_program(struct capture *c, const char *name);
 

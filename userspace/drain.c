@@ -57,31 +57,21 @@ int drain__take(void *arg, void *data, size_t size)
 	d->kinds[h->kind]++;
 	if (h->kind == EV_SWITCH)
 		note_switch(d, (const struct ev_switch *)h);
-	ring->pass_bytes += size + 8; /* the ring's own header */
+	ring->pass_bytes += size + RING_WORD;
 	return recording__append(d->out, data, bytes);
 }
 
 static int open_rings(struct drain *d)
 {
 	u32 n = capture__rings(d->capture);
-	int err = 0;
 
 	d->rings = calloc(n, sizeof(*d->rings));
-	if (!d->rings)
-		return -ENOMEM;
-	for (u32 i = 0; i < n && !err; i++) {
+	for (u32 i = 0; d->rings && i < n; i++)
 		d->rings[i].drain = d;
-		if (i)
-			err = ring_buffer__add(d->ring, capture__ring_fd(d->capture, i), drain__take, &d->rings[i]);
-		else
-			d->ring = ring_buffer__new(capture__ring_fd(d->capture, 0), drain__take, d->rings, NULL);
-		if (!d->ring)
-			err = -errno;
-	}
-	return err;
+	return d->rings ? 0 : -ENOMEM;
 }
 
-int drain__open(struct drain *d, const struct capture *c, struct recording_writer *out)
+int drain__open(struct drain *d, struct capture *c, struct recording_writer *out)
 {
 	int cpus = libbpf_num_possible_cpus();
 
@@ -130,18 +120,18 @@ int drain__pass(struct drain *d)
 {
 	u32 rings = capture__rings(d->capture);
 	u64 ts = clock_boot_ns();
-	int n, err;
+	int err = 0, told;
 
 	d->wakeups++;
 	d->pass_bytes = 0;
-	n = ring_buffer__consume(d->ring);
 	for (u32 i = 0; i < rings; i++) {
+		err = err ?: capture__consume(d->capture, i, drain__take, &d->rings[i]);
 		d->pass_bytes = max(d->pass_bytes, d->rings[i].pass_bytes);
 		d->rings[i].pass_bytes = 0;
 	}
-	err = tell_losses(d, ts);
+	told = tell_losses(d, ts);
 	d->last_ts = ts;
-	return n < 0 ? n : err;
+	return err ?: told;
 }
 
 int drain__pause_ms(const struct drain *d)
@@ -156,7 +146,6 @@ int drain__pause_ms(const struct drain *d)
 
 void drain__close(struct drain *d)
 {
-	ring_buffer__free(d->ring);
 	free(d->lost_before);
 	free(d->rings);
 	*d = (struct drain){};

@@ -10,7 +10,6 @@
 
 struct capture;
 struct recording_writer;
-struct ring_buffer;
 struct stacks;
 
 /* one of the rings */
@@ -23,9 +22,8 @@ struct drain_ring {
 #define DRAIN_CPUS 512u /* beyond, switches are not compared */
 
 struct drain {
-	struct ring_buffer *ring; /* all of them */
 	struct drain_ring *rings;
-	const struct capture *capture;
+	struct capture *capture;
 	struct recording_writer *out;
 	struct stacks *stacks; /* NULL: copied stacks are dropped */
 	size_t ring_bytes;
@@ -45,10 +43,10 @@ struct drain {
 	u64 mark_ts, mark_ns, worst_ns; /* the last frame mark, the time between the last two, the longest so far */
 };
 
-int drain__open(struct drain *d, const struct capture *c, struct recording_writer *out);
+int drain__open(struct drain *d, struct capture *c, struct recording_writer *out);
 /* One pass: everything that is in the ring now, then the losses. 0 or -errno of the recording. */
 int drain__pass(struct drain *d);
-/* One record of a struct drain_ring: what libbpf calls, and bench/rings.c. 0 or -errno of the recording. */
+/* One record of a struct drain_ring: a ring_take_fn. 0 or -errno of the recording. */
 int drain__take(void *ring, void *data, size_t size);
 /* Writes down that n records of a class are missing since the pass before. 0 or -errno of the recording. */
 int drain__tell_loss(struct drain *d, u32 class, u32 cpu, u64 n, u64 ts);

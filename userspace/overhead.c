@@ -61,12 +61,10 @@ struct run {
 	struct target target;
 	struct site_list sites;
 	struct capture *base; /* frames alone: on all the time */
-	struct ring_buffer *ring;
 	struct frame_times frames;
 	/* the class that is taken on and off */
 	enum ev_class class;
 	struct capture *probed;
-	struct ring_buffer *probed_ring;
 	char source[256];
 };
 
@@ -110,8 +108,8 @@ static void empty(void *arg)
 {
 	struct run *r = arg;
 
-	ring_buffer__consume(r->ring);
-	ring_buffer__consume(r->probed_ring);
+	capture__consume_all(r->base, frame_times__take, &r->frames);
+	capture__consume_all(r->probed, drop, NULL);
 }
 
 static bool over(void *arg)
@@ -144,15 +142,11 @@ static void measure(struct run *r, enum ev_class class, struct result *out)
 	o.on[class] = true;
 	r->class = class;
 	r->probed = NULL;
-	r->probed_ring = NULL;
 	err = capture__load(&r->probed, &o, say_note, NULL);
 	if (!err)
-		r->probed_ring = ring_buffer__new(capture__ring_fd(r->probed, 0), drop, NULL, NULL);
-	if (!err)
-		err = r->probed_ring ? toggle__measure(&t, &r->frames, &out->t) : -errno;
+		err = toggle__measure(&t, &r->frames, &out->t);
 	if (err)
 		out->why = err == -ENODATA ? "too few frames" : errstr(err);
-	ring_buffer__free(r->probed_ring);
 	capture__free(r->probed);
 }
 
@@ -236,10 +230,6 @@ static int begin(struct run *r)
 	err = capture__load(&r->base, &o, say_note, NULL);
 	if (!err)
 		err = capture__attach_sites_again(r->base, &r->sites, PROBE_FRAME);
-	if (!err) {
-		r->ring = ring_buffer__new(capture__ring_fd(r->base, 0), frame_times__take, &r->frames, NULL);
-		err = r->ring ? 0 : -errno;
-	}
 	if (!err)
 		return EXIT_OK;
 	log_err("cannot trace here: %s; 'redframe doctor' says what to mend", errstr(err));
@@ -267,7 +257,6 @@ static int run(const struct overhead_options *o)
 	if (status == EXIT_OK)
 		status = each_class(r);
 cleanup:
-	ring_buffer__free(r->ring);
 	capture__free(r->base);
 	sites__free(&r->sites);
 	target__close(&r->target);

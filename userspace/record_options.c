@@ -55,7 +55,7 @@ const struct option_row record_capture_rows[] = {
 	ROW("meta", 0, OPT_TEXTS, meta, "KEY=VALUE", "kept in the recording; may come again"),
 	ROW("buffer", 0, OPT_BYTES, buffer, "SIZE", "ring buffer; default 16M"),
 	ROW("rings", 0, OPT_TEXT, rings_word, "N|auto",
-		"of how many rings it consists, each of a group of CPUs; default auto: one for 4 CPUs"),
+		"of how many rings it consists, each of a group of CPUs; default auto: of 4M each"),
 	ROW("max-overhead", 0, OPT_PERCENT, max_overhead, "PCT",
 		"of a CPU that probes may cost the game before some are left out; default 3, 0: no bound"),
 	ROW("quiet", 'q', OPT_FLAG, quiet, NULL, "only errors"),

@@ -30,14 +30,14 @@ void session__note(struct session *s, u32 severity, enum ev_class class, const c
 	va_end(ap);
 	s->notes++;
 	log_warn("%s", text);
-	if (s->drain.ring)
+	if (s->drain.rings)
 		drain__pass(&s->drain); /* what happened before stands before, also where finding this out took long */
 	meta__note(&s->out, clock_boot_ns(), severity, class, text);
 }
 
 u64 session__stamp(struct session *s)
 {
-	if (s->drain.ring)
+	if (s->drain.rings)
 		drain__pass(&s->drain); /* its error stays in s->out, and ends the next pass of session__run */
 	return clock_boot_ns();
 }

@@ -50,7 +50,7 @@ static int run(struct session *s, int (*fn)(struct session *s, int what), int wh
 {
 	struct change c = {.s = s, .apply = fn, .what = what};
 
-	if (!s->drain.ring)
+	if (!s->drain.rings)
 		return fn(s, what);
 	s->change = &c;
 	aside__run(apply, pass, &c);

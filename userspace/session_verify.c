@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* record --verify: all that recorded is taken on and off once more, but for the frames, and the frame times compared.
  */
-#include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +16,6 @@
 
 struct verify {
 	struct session *s;
-	struct ring_buffer *ring;
 	struct frame_times frames;
 	bool on;
 };
@@ -38,8 +36,8 @@ static void empty(void *arg)
 {
 	struct verify *v = arg;
 
-	ring_buffer__consume(v->ring);
-	preload__pause(&v->s->preload, !v->on); /* what is in its rings */
+	capture__consume_all(v->s->capture, frame_times__take, &v->frames); /* drain has emptied them for good */
+	preload__pause(&v->s->preload, !v->on);                             /* what is in its rings */
 }
 
 static bool over(void *arg)
@@ -49,23 +47,11 @@ static bool over(void *arg)
 	return session__interrupted(v->s) || !target__alive(&v->s->target);
 }
 
-/* A second reader of the same rings: drain has emptied them for good. */
-static int open_rings(struct verify *v)
-{
-	const struct capture *c = v->s->capture;
-
-	v->ring = ring_buffer__new(capture__ring_fd(c, 0), frame_times__take, &v->frames, NULL);
-	for (u32 i = 1; v->ring && i < capture__rings(c); i++)
-		if (ring_buffer__add(v->ring, capture__ring_fd(c, i), frame_times__take, &v->frames))
-			return -errno;
-	return v->ring ? 0 : -errno;
-}
-
 static int measure(struct verify *v, struct toggle_result *r)
 {
 	const struct toggle t = {
 		.set = set, .empty = empty, .over = over, .arg = v, .pairs = PAIRS, .block_ns = BLOCK_NS};
-	int err = target__alive(&v->s->target) ? open_rings(v) : -ESRCH;
+	int err = target__alive(&v->s->target) ? 0 : -ESRCH;
 
 	if (!err)
 		err = capture__attach_sites_again(v->s->capture, &v->s->sites, PROBE_FRAME);
@@ -98,7 +84,6 @@ void session__verify(struct session *s)
 		v->s = s;
 		log_info("measuring what recording does to the frame time; Ctrl-C ends");
 		err = measure(v, &r);
-		ring_buffer__free(v->ring);
 	}
 	if (!err) {
 		tell(s, &r);

@@ -157,8 +157,8 @@ static void play(struct game *g, u64 seconds, u64 rate, bool load)
 	}
 }
 
-/* The ring (mapped twice, as rings are) and the program's own files take a part of the 128 MiB that soak has live. */
-#define RING_AND_FILES (48u << 20)
+/* The rings and the program's own files take a part of the 128 MiB that soak has live. */
+#define RING_AND_FILES (32u << 20)
 
 static void test_memory_is_bounded_while_records_come_in_bursts(void **state)
 {

@@ -182,9 +182,10 @@ static int make_task_storage(void)
 	return map;
 }
 
-static int make_ring(void)
+static int make_mapped_array(void)
 {
-	int map = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "rf_try", 0, 0, 4096, NULL);
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
+	int map = bpf_map_create(BPF_MAP_TYPE_ARRAY, "rf_try", 4, 4096, 1, &opts);
 
 	if (map >= 0)
 		close(map);
@@ -208,7 +209,7 @@ int main(void)
 
 	libbpf_set_print(NULL);
 	told("BTF", btf_id("task_struct", BTF_KIND_STRUCT));
-	told("BPF_ring", make_ring());
+	told("mapped_arrays", make_mapped_array());
 	told("BTF_tracepoints", attach_tracing("btf_trace_sched_switch", BTF_KIND_TYPEDEF, BPF_TRACE_RAW_TP));
 	told("task_storage", make_task_storage());
 	told("BPF_cookies", call_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_get_attach_cookie));

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+ *
+ * The reading side of bpf/ring_layout.h.
+ */
+#ifndef REDFRAME_RING_H
+#define REDFRAME_RING_H
+
+#include "common.h"
+#include "ring_layout.h"
+
+struct ring {
+	struct ring_ends *ends;
+	char *chunks;       /* its first */
+	size_t chunk_bytes; /* without the room behind it; a power of two */
+	u32 n_chunks;       /* a power of two */
+};
+
+/* bytes: with the padding that was reserved. Less than 0 ends the pass: the record is taken all the same. */
+typedef int (*ring_take_fn)(void *arg, void *record, size_t bytes);
+
+/* From chunk to chunk, in the mapping. */
+size_t ring__stride(size_t chunk_bytes);
+/* Everything that is complete now. 0, what take returned, or -EPROTO: the kernel side never writes such a record. */
+int ring__consume(struct ring *r, ring_take_fn take, void *arg);
+
+#endif
