@@ -11,7 +11,6 @@
 #define STACK_PIECE  1024 /* bytes read at once; a power of two, so that no piece straddles a mapping's end */
 #define STACK_PIECES 17   /* copied at most: 16 KiB from the stack pointer on, and what lies before it in its piece */
 #define STACK_ROOM   (STACK_PIECES * STACK_PIECE)
-#define STACK_FEW    4  /* pieces: most stacks of waiting threads are no deeper, and take less room in the ring */
 #define STACK_REGS   34 /* words of struct pt_regs: 21 on x86-64, 34 on arm64 */
 
 struct stack_copy {
