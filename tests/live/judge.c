@@ -91,7 +91,9 @@ static double cause_ms(const struct json *rows, const char *cause, const char *f
 	return ms;
 }
 
-/* Whoever faults page by page also reads what is there: code of the same function, dear where the page is new. */
+/* Whoever faults page by page also reads what is there: code of the same function, dear where the page is new. And the
+ * kernel's way into a fault and out of it, which its tracepoints do not see, is code without a function: as long as the
+ * fault itself where the CPU's mitigations make it so. */
 static double between_faults_ms(const struct json *rows, const char *cause, const char *where)
 {
 	double ms = 0;
@@ -100,7 +102,7 @@ static double between_faults_ms(const struct json *rows, const char *cause, cons
 		return 0;
 	json__each(rows, r)
 	{
-		if (!strcmp(cause_of(r), "code") && !strcmp(json__text(r, "what"), where))
+		if (!strcmp(cause_of(r), "code") && (!*json__text(r, "what") || !strcmp(json__text(r, "what"), where)))
 			ms += json__number(r, "ms");
 	}
 	return ms;
