@@ -19,7 +19,9 @@ __noinline u64 ring__used(u32 unused)
 {
 	volatile struct ring_ends *ends = &ring_ends[number()];
 
-	return ends->head - ends->tail;
+	s64 used = ends->head - ends->tail;
+
+	return used < 0 ? 0 : used;
 }
 
 __noinline u64 ring__take(u32 bytes)
@@ -30,7 +32,8 @@ __noinline u64 ring__take(u32 bytes)
 	for (int i = 0; i < TRIES; i++) {
 		u64 head = ends->head;
 
-		if (head + bytes - ends->tail > opt.ring_bytes)
+		/* signed: by now others may have gone on, and all that been taken; then the swap fails */
+		if ((s64)(head + bytes - ends->tail) > (s64)opt.ring_bytes)
 			return RING_FULL;
 		if (__sync_val_compare_and_swap(&ends->head, head, head + bytes) == head)
 			return ring * opt.ring_bytes + (head & (opt.ring_bytes - 1));

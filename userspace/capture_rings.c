@@ -46,7 +46,7 @@ int capture__size_rings(struct capture *c)
 	opt->ring_bytes = c->o.ring_bytes;
 	opt->ring_chunks = chunks;
 	opt->ring_chunk_shift = (u32)__builtin_ctzll(c->chunk_bytes);
-	opt->ring_chunk_mask = c->chunk_bytes - 1;
+	opt->ring_chunk_mask = (c->chunk_bytes - 1) & ~7ull; /* the verifier wants exchanges aligned */
 	return bpf_map__set_max_entries(c->skel->maps.chunks, c->n_rings * chunks)
 		       ?: bpf_map__set_value_size(c->skel->maps.chunks, (u32)ring__stride(c->chunk_bytes));
 }

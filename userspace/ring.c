@@ -43,7 +43,9 @@ int ring__consume(struct ring *r, ring_take_fn take, void *arg)
 		if (!word)
 			break; /* its writer is at it */
 		if (bytes < RING_WORD || bytes % RING_WORD || bytes > RING_TAIL || bytes > head - at)
-			return -EPROTO;
+			err = -EPROTO;
+		if (err)
+			break;
 		err = take_one(p, word, take, arg);
 		at += bytes;
 		if (at - told >= size / TELL_PARTS) {
