@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The least that a tracer on these hooks can cost: a program that only looks whether the thread is the game's, and one
- * that also writes a 32-byte record. What redframe adds is to be seen beside them. */
+/* What redframe adds is to be seen beside these: a program that only looks whether the thread is the game's, which no
+ * tracer on these hooks can do without, and one that also writes a 32-byte record into the kernel's ring buffer, as
+ * small as a tracer's record gets. */
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
 

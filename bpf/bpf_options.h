@@ -29,9 +29,8 @@ struct bpf_options {
 	__u64 ring_bytes;                           /* of one, a power of two */
 	__u64 ring_chunk_mask;                      /* of the places in a chunk */
 	__u32 ring_chunk_shift;
-	__u32 ring_chunks; /* of one ring */
-	__u32 rings;       /* 1: all CPUs share it */
-	__u32 ring_shift;  /* CPUs of a ring, as a power of two */
+	__u32 rings;      /* 1: all CPUs share it */
+	__u32 ring_shift; /* CPUs of a ring, as a power of two */
 };
 
 /* why a stack was not copied, though the event was worth it */

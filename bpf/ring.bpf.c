@@ -3,7 +3,7 @@
 #include "redframe.bpf.h"
 
 /* An interrupt between look and swap makes one try fail; so does another CPU of the same ring. */
-#define TRIES 16
+#define TRIES 64
 
 struct ring_ends ring_ends[RINGS_MAX] __attribute__((aligned(64))) = {};
 
@@ -18,7 +18,6 @@ static __always_inline u32 number(void)
 __noinline u64 ring__used(u32 unused)
 {
 	volatile struct ring_ends *ends = &ring_ends[number()];
-
 	s64 used = ends->head - ends->tail;
 
 	return used < 0 ? 0 : used;

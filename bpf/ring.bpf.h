@@ -16,7 +16,7 @@
 struct chunks {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1); /* userspace sets both: opt.rings times opt.ring_chunks */
+	__uint(max_entries, 1); /* userspace sets it, and the value's size */
 	__uint(key_size, sizeof(u32));
 	__uint(value_size, RING_CHUNK_MAX + RING_TAIL);
 };

@@ -29,7 +29,7 @@ struct capture_options {
 
 #define CAPTURE_RING_BYTES     (16u << 20)
 #define CAPTURE_RING_LEAST     (4u << 20) /* of several, each has at least this, or all that was asked for */
-#define CAPTURE_RING_CPUS      4          /* share one at most, where that is not said */
+#define CAPTURE_RING_CPUS      4          /* share one, where the buffer is too small for more */
 #define CAPTURE_SYSCALL_MIN_NS 50000
 
 /* which events come with the stack of their thread, and how many of them */

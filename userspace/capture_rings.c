@@ -17,7 +17,7 @@ void capture__choose_rings(struct capture *c)
 
 	for (c->n_rings = cpus; c->n_rings > most; c->n_rings = ((cpus - 1) >> c->ring_shift) + 1)
 		c->ring_shift++;
-	while (bytes * c->n_rings < c->o.ring_bytes)
+	while (2 * bytes * c->n_rings <= c->o.ring_bytes)
 		bytes *= 2;
 	if (c->n_rings > 1)
 		c->o.ring_bytes = min(c->o.ring_bytes, bytes);
@@ -39,15 +39,13 @@ static size_t mapped_bytes(const struct capture *c)
 int capture__size_rings(struct capture *c)
 {
 	struct bpf_options *opt = (void *)&c->skel->rodata->opt;
-	u32 chunks = chunks_of_a_ring(c);
 
 	opt->rings = c->n_rings;
 	opt->ring_shift = c->ring_shift;
 	opt->ring_bytes = c->o.ring_bytes;
-	opt->ring_chunks = chunks;
 	opt->ring_chunk_shift = (u32)__builtin_ctzll(c->chunk_bytes);
 	opt->ring_chunk_mask = (c->chunk_bytes - 1) & ~7ull; /* the verifier wants exchanges aligned */
-	return bpf_map__set_max_entries(c->skel->maps.chunks, c->n_rings * chunks)
+	return bpf_map__set_max_entries(c->skel->maps.chunks, c->n_rings * chunks_of_a_ring(c))
 		       ?: bpf_map__set_value_size(c->skel->maps.chunks, (u32)ring__stride(c->chunk_bytes));
 }
 

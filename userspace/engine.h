@@ -19,7 +19,8 @@
 #define ENGINE_SEGMENT_BYTES (256u << 20)
 #define ENGINE_MAX_BYTES     (1536u << 20)
 
-/* What is held at the most: of the 128 MiB that soak may take, the rings (16 MiB) and the program's own files take 24.
+/* What is held at the most: of the 128 MiB that soak may take, the rings (16 MiB, on up to 16 CPUs) and the program's
+ * own files take 24.
  */
 #define ENGINE_MERGE_BYTES    (16u << 20)
 #define ENGINE_TIMELINE_BYTES (24u << 20)

@@ -128,7 +128,6 @@ static void measure(struct run *r, enum ev_class class, struct result *out)
 		.sample_hz = effect__sample_hz(calibrate__tick(), RECORD_MAX_OVERHEAD),
 		.stack_bytes = RECORD_STACK_BYTES,
 		.ring_bytes = RING_BYTES,
-		.rings = 1,
 	};
 	const struct toggle t = {.set = set,
 		.empty = empty,
@@ -221,7 +220,7 @@ static int find_sites(struct run *r)
 
 static int begin(struct run *r)
 {
-	struct capture_options o = {.tgid = r->target.tgid, .ring_bytes = RING_BYTES, .rings = 1};
+	struct capture_options o = {.tgid = r->target.tgid, .ring_bytes = RING_BYTES};
 	int status = find_sites(r), err;
 
 	if (status)

@@ -174,7 +174,7 @@ static int check_buffer(struct record_options *o)
 		log_err("--buffer: a size from 64K to 1G");
 		return -EINVAL;
 	}
-	while (size < o->buffer) /* the kernel wants a power of two */
+	while (size < o->buffer) /* a ring is a power of two */
 		size *= 2;
 	o->buffer = size;
 	return 0;
