@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <stdint.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <ucontext.h>
 #include "target.h"
 
@@ -20,16 +19,6 @@
 
 static unsigned long long began, ended;
 
-static long sleeps_so_far(void)
-{
-	struct rusage use;
-
-	getrusage(RUSAGE_THREAD, &use);
-	return use.ru_nvcsw;
-}
-
-/* Where the hypervisor has the CPU between the timer's start and the switch, the timer ends first, and nobody sleeps.
- */
 static NOINLINE void nap(void)
 {
 	long before = sleeps_so_far();

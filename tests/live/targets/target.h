@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -33,6 +34,15 @@ static inline unsigned long long boot_ns(void)
 
 	clock_gettime(CLOCK_BOOTTIME, &t);
 	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
+/* Of this thread. A wait that is over before its thread has left the CPU, since the hypervisor had that, is none. */
+static inline long sleeps_so_far(void)
+{
+	struct rusage use;
+
+	getrusage(RUSAGE_THREAD, &use);
+	return use.ru_nvcsw;
 }
 
 /* No stdio and no heap between these two: the work is all that happens. */
