@@ -72,6 +72,8 @@ u32 capture__ring_of(const struct capture *c, u32 cpu);
 /* What is in one ring now, or in all. 0, less than 0 as soon as take says so, or -EPROTO. */
 int capture__consume(struct capture *c, u32 ring, ring_take_fn take, void *arg);
 int capture__consume_all(struct capture *c, ring_take_fn take, void *arg);
+/* bytes in all rings that were not taken: after a pass, those from the first record on that is not complete */
+u64 capture__unread(const struct capture *c);
 /* lost since load, by class and CPU */
 u64 capture__lost(const struct capture *c, enum ev_class class, u32 cpu);
 /* Events that the kernel did not hand to a program because it ran on that CPU already (v5.12 9ed9e9ba2337; before, not

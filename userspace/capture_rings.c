@@ -104,3 +104,12 @@ int capture__consume_all(struct capture *c, ring_take_fn take, void *arg)
 		err = capture__consume(c, i, take, arg);
 	return err;
 }
+
+u64 capture__unread(const struct capture *c)
+{
+	u64 bytes = 0;
+
+	for (u32 i = 0; i < c->n_rings; i++)
+		bytes += ring__unread(&c->rings[i]);
+	return bytes;
+}

@@ -11,6 +11,11 @@ size_t ring__stride(size_t chunk_bytes)
 	return chunk_bytes + RING_TAIL; /* elements of an array are rounded up to 8 bytes: it is */
 }
 
+u64 ring__unread(const struct ring *r)
+{
+	return __atomic_load_n(&r->ends->head, __ATOMIC_ACQUIRE) - r->ends->tail;
+}
+
 static u64 *place(const struct ring *r, u64 at)
 {
 	size_t chunk = at / r->chunk_bytes & (r->n_chunks - 1);

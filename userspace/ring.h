@@ -20,6 +20,8 @@ typedef int (*ring_take_fn)(void *arg, void *record, size_t bytes);
 
 /* From chunk to chunk, in the mapping. */
 size_t ring__stride(size_t chunk_bytes);
+/* Bytes that the kernel side has given away and nobody has taken. */
+u64 ring__unread(const struct ring *r);
 /* Everything that is complete now. 0, what take returned, or -EPROTO: the kernel side never writes such a record. */
 int ring__consume(struct ring *r, ring_take_fn take, void *arg);
 

@@ -422,6 +422,25 @@ static void tell_rings(struct session *s)
 	str__free(&lost);
 }
 
+#define LAST_PASSES 100 /* of a millisecond each, for programs that were still running when they were detached */
+
+/* Behind a record that is never completed nothing can be read. */
+static void empty_rings(struct session *s)
+{
+	u64 left;
+
+	session__pass(s);
+	for (int i = 0; i < LAST_PASSES && capture__unread(s->capture) && !s->out.error; i++) {
+		usleep(1000);
+		session__pass(s);
+	}
+	left = capture__unread(s->capture);
+	if (left && !s->out.error)
+		session__note(s, 1, CLASS_META,
+			"the last %llu bytes of the rings could not be read: a record before them was never completed",
+			(unsigned long long)left);
+}
+
 int session__finish(struct session *s)
 {
 	const char *why;
@@ -434,7 +453,7 @@ int session__finish(struct session *s)
 	tell_skipped(s);
 	session__tell_uncovered(s);
 	session__detach(s, DETACH_ALL);
-	session__pass(s); /* what is still in the rings */
+	empty_rings(s);
 	ts = clock_boot_ns();
 	meta__info(&s->out, ts, "session.detach_ms", "%.1f", (ts - s->stop) / 1e6);
 	why = preload__shortfall(&s->preload);

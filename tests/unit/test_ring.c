@@ -127,12 +127,14 @@ static void test_it_stops_at_one_that_is_not_complete(void **state)
 	put(f, 3, 24);
 	assert_int_equal(ring__consume(&f->ring, take, f), 0);
 	assert_int_equal(f->n, 1);
+	assert_int_equal(ring__unread(&f->ring), 40 + 24 + 2 * RING_WORD);
 	*r = 2;
 	complete(r, 40, 0);
 	assert_int_equal(ring__consume(&f->ring, take, f), 0);
 	assert_int_equal(f->n, 3);
 	assert_int_equal(f->told[1], 2);
 	assert_int_equal(f->told[2], 3);
+	assert_int_equal(ring__unread(&f->ring), 0);
 }
 
 static void test_what_was_dropped_is_passed_over(void **state)
