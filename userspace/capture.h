@@ -69,7 +69,7 @@ void capture__heap(struct capture *c, u64 bins);
 u32 capture__rings(const struct capture *c);
 size_t capture__ring_bytes(const struct capture *c);
 u32 capture__ring_of(const struct capture *c, u32 cpu);
-/* What is in one ring now, or in all. 0, less than 0 as soon as take says so, or -EPROTO. */
+/* What is in one ring now, or in all. 0, what take returned when it was not 0, or -EPROTO. */
 int capture__consume(struct capture *c, u32 ring, ring_take_fn take, void *arg);
 int capture__consume_all(struct capture *c, ring_take_fn take, void *arg);
 /* bytes in all rings that were not taken: after a pass, those from the first record on that is not complete */

@@ -10,6 +10,8 @@
 #include "recording.h"
 #include "stacks.h"
 
+#define SLICE_NS (100 * NSEC_PER_MSEC) /* well below MERGE_WINDOW_NS */
+
 u64 clock_boot_ns(void)
 {
 	struct timespec t;
@@ -58,7 +60,7 @@ int drain__take(void *arg, void *data, size_t size)
 	if (h->kind == EV_SWITCH)
 		note_switch(d, (const struct ev_switch *)h);
 	ring->pass_bytes += size + RING_WORD;
-	return recording__append(d->out, data, bytes);
+	return recording__append(d->out, data, bytes) ?: d->until && h->ts > d->until;
 }
 
 static int open_rings(struct drain *d)
@@ -116,16 +118,36 @@ static int tell_losses(struct drain *d, u64 ts)
 	return err;
 }
 
+/* From all rings what lies in the same slice of time, then the next one: after a long pause the rings are far from each
+ * other, and merge waits only so long. 0 or -errno. */
+static int take_slices(struct drain *d, u64 now)
+{
+	u32 rings = capture__rings(d->capture);
+	bool more = true;
+
+	for (d->until = d->last_ts + SLICE_NS; more; d->until += SLICE_NS) {
+		more = false;
+		for (u32 i = 0; i < rings; i++) {
+			int err = capture__consume(d->capture, i, drain__take, &d->rings[i]);
+
+			if (err < 0)
+				return err;
+			more |= err && d->until < now;
+		}
+	}
+	return 0;
+}
+
 int drain__pass(struct drain *d)
 {
 	u32 rings = capture__rings(d->capture);
 	u64 ts = clock_boot_ns();
-	int err = 0, told;
+	int err, told;
 
 	d->wakeups++;
 	d->pass_bytes = 0;
+	err = take_slices(d, ts);
 	for (u32 i = 0; i < rings; i++) {
-		err = err ?: capture__consume(d->capture, i, drain__take, &d->rings[i]);
 		d->pass_bytes = max(d->pass_bytes, d->rings[i].pass_bytes);
 		d->rings[i].pass_bytes = 0;
 	}

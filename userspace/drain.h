@@ -30,6 +30,7 @@ struct drain {
 	u32 cpus;
 	u64 *lost_before; /* [class][cpu] */
 	u64 last_ts;      /* of the pass before: losses happened since */
+	u64 until;        /* the slice of time that is being taken from each ring ends then; 0: never */
 	u64 pass_bytes;   /* moved in this pass, of the fullest ring */
 	u64 wakeups;
 	/* for progress and limits */
@@ -46,7 +47,8 @@ struct drain {
 int drain__open(struct drain *d, struct capture *c, struct recording_writer *out);
 /* One pass: everything that is in the ring now, then the losses. 0 or -errno of the recording. */
 int drain__pass(struct drain *d);
-/* One record of a struct drain_ring: a ring_take_fn. 0 or -errno of the recording. */
+/* One record of a struct drain_ring: a ring_take_fn. 0, 1 where it lies beyond the slice, or -errno of the recording.
+ */
 int drain__take(void *ring, void *data, size_t size);
 /* Writes down that n records of a class are missing since the pass before. 0 or -errno of the recording. */
 int drain__tell_loss(struct drain *d, u32 class, u32 cpu, u64 n, u64 ts);

@@ -32,7 +32,7 @@ static int take_one(u64 *at, u64 word, ring_take_fn take, void *arg)
 	if (!(word & RING_DROPPED))
 		err = take(arg, at + 1, bytes - RING_WORD);
 	memset(at, 0, bytes);
-	return err < 0 ? err : 0;
+	return err;
 }
 
 int ring__consume(struct ring *r, ring_take_fn take, void *arg)

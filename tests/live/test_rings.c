@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Several rings, each of some CPUs: nothing is missing, all is in order, and what does not fit is counted by ring. */
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -59,7 +60,29 @@ static void test_two_rings_hold_every_event_once_and_in_order(void **state)
 	live__free(&l);
 }
 
-/* Calls of the allocator, each recorded, into rings that hold some hundred of them. */
+/* Longer than merge waits for a record: live__run finds none that came late. */
+static void test_after_a_pause_of_the_recorder_all_is_in_order(void **state)
+{
+	struct live l;
+
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		live__skip("one CPU has one ring");
+	live__init(&l);
+	live__start(&l, "sched", NULL);
+	live__record(&l, "--frame", "none", "--rings", "2", "--buffer", "64M", NULL);
+	assert_int_equal(kill(l.redframe, SIGSTOP), 0);
+	live__go(&l);
+	usleep(1500000);
+	assert_int_equal(kill(l.redframe, SIGCONT), 0);
+	live__end_target(&l);
+	live__end_redframe(&l);
+	live__load(&l);
+	live__no_loss(&l);
+	live__free(&l);
+}
+
+/* Calls of the allocator, each recorded, into rings that hold some hundred of them, and that nobody
+ * empties meanwhile. */
 static void test_what_does_not_fit_is_counted_by_ring_and_as_lost(void **state)
 {
 	struct live l;
@@ -72,7 +95,9 @@ static void test_what_does_not_fit_is_counted_by_ring_and_as_lost(void **state)
 	live__start(&l, "alloc_sites", NULL);
 	live__record(&l, "--frame", "none", "--rings", "2", "--buffer", "64K", "--alloc", "all", "--alloc-sample", "0",
 		"--max-overhead", "0", NULL);
+	assert_int_equal(kill(l.redframe, SIGSTOP), 0);
 	live__go(&l);
+	assert_int_equal(kill(l.redframe, SIGCONT), 0);
 	live__end_target(&l);
 	live__end_redframe(&l);
 	live__load(&l);
@@ -88,6 +113,7 @@ static void test_what_does_not_fit_is_counted_by_ring_and_as_lost(void **state)
 
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_two_rings_hold_every_event_once_and_in_order),
+	cmocka_unit_test(test_after_a_pause_of_the_recorder_all_is_in_order),
 	cmocka_unit_test(test_what_does_not_fit_is_counted_by_ring_and_as_lost),
 };
 LIVE_MAIN(tests)

@@ -164,6 +164,18 @@ static void test_an_error_ends_the_pass_and_keeps_the_rest(void **state)
 	assert_int_equal(f->told[2], 2);
 }
 
+static void test_whoever_takes_may_end_the_pass(void **state)
+{
+	struct fixture *f = *state;
+
+	put(f, 0, 24);
+	put(f, 1, 24);
+	f->answer = 1;
+	assert_int_equal(ring__consume(&f->ring, take, f), 1);
+	assert_int_equal(f->n, 1);
+	assert_int_equal(ring__unread(&f->ring), 24 + RING_WORD);
+}
+
 static void test_a_word_that_cannot_be_is_refused(void **state)
 {
 	static const u64 words[] = {1, RING_WORD + 4, RING_TAIL + 8, 64 + RING_WORD, UINT32_MAX};
@@ -188,6 +200,7 @@ int main(void)
 		TEST(test_it_stops_at_one_that_is_not_complete),
 		TEST(test_what_was_dropped_is_passed_over),
 		TEST(test_an_error_ends_the_pass_and_keeps_the_rest),
+		TEST(test_whoever_takes_may_end_the_pass),
 		TEST(test_a_word_that_cannot_be_is_refused),
 	};
 
