@@ -51,6 +51,8 @@ int drain__take(void *arg, void *data, size_t size)
 
 	if (bytes > size || bytes < sizeof(*h))
 		return -EPROTO; /* the kernel side never writes such a record */
+	if (d->until && h->ts > d->until)
+		return 1;
 	if (h->kind == EV_FRAME)
 		note_mark(d, h->ts);
 	if (h->kind == EV_STACK && d->stacks && size >= sizeof(struct stack_copy))
@@ -60,7 +62,7 @@ int drain__take(void *arg, void *data, size_t size)
 	if (h->kind == EV_SWITCH)
 		note_switch(d, (const struct ev_switch *)h);
 	ring->pass_bytes += size + RING_WORD;
-	return recording__append(d->out, data, bytes) ?: d->until && h->ts > d->until;
+	return recording__append(d->out, data, bytes);
 }
 
 static int open_rings(struct drain *d)

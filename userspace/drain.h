@@ -47,8 +47,8 @@ struct drain {
 int drain__open(struct drain *d, struct capture *c, struct recording_writer *out);
 /* One pass: everything that is in the ring now, then the losses. 0 or -errno of the recording. */
 int drain__pass(struct drain *d);
-/* One record of a struct drain_ring: a ring_take_fn. 0, 1 where it lies beyond the slice, or -errno of the recording.
- */
+/* One record of a struct drain_ring: a ring_take_fn. 0, -errno of the recording, or 1: it lies beyond the slice, and
+ * stays. */
 int drain__take(void *ring, void *data, size_t size);
 /* Writes down that n records of a class are missing since the pass before. 0 or -errno of the recording. */
 int drain__tell_loss(struct drain *d, u32 class, u32 cpu, u64 n, u64 ts);

@@ -23,18 +23,6 @@ static u64 *place(const struct ring *r, u64 at)
 	return (u64 *)(r->chunks + chunk * ring__stride(r->chunk_bytes) + (at & (r->chunk_bytes - 1)));
 }
 
-/* Its bytes go back as zeroes: a word of them will be the next record's. */
-static int take_one(u64 *at, u64 word, ring_take_fn take, void *arg)
-{
-	u32 bytes = (u32)word;
-	int err = 0;
-
-	if (!(word & RING_DROPPED))
-		err = take(arg, at + 1, bytes - RING_WORD);
-	memset(at, 0, bytes);
-	return err;
-}
-
 int ring__consume(struct ring *r, ring_take_fn take, void *arg)
 {
 	u64 head = __atomic_load_n(&r->ends->head, __ATOMIC_ACQUIRE), at = r->ends->tail, told = at;
@@ -49,9 +37,11 @@ int ring__consume(struct ring *r, ring_take_fn take, void *arg)
 			break; /* its writer is at it */
 		if (bytes < RING_WORD || bytes % RING_WORD || bytes > RING_TAIL || bytes > head - at)
 			err = -EPROTO;
-		if (err)
+		else if (!(word & RING_DROPPED))
+			err = take(arg, p + 1, bytes - RING_WORD);
+		if (err > 0 || err == -EPROTO)
 			break;
-		err = take_one(p, word, take, arg);
+		memset(p, 0, bytes); /* a word of them will be the next record's */
 		at += bytes;
 		if (at - told >= size / TELL_PARTS) {
 			told = at;

@@ -15,7 +15,8 @@ struct ring {
 	u32 n_chunks;       /* a power of two */
 };
 
-/* bytes: with the padding that was reserved. Other than 0 ends the pass: the record is taken all the same. */
+/* bytes: with the padding that was reserved. Other than 0 ends the pass: more than 0 before this record, less behind
+ * it. */
 typedef int (*ring_take_fn)(void *arg, void *record, size_t bytes);
 
 /* From chunk to chunk, in the mapping. */

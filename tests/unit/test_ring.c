@@ -164,7 +164,7 @@ static void test_an_error_ends_the_pass_and_keeps_the_rest(void **state)
 	assert_int_equal(f->told[2], 2);
 }
 
-static void test_whoever_takes_may_end_the_pass(void **state)
+static void test_whoever_takes_may_leave_a_record(void **state)
 {
 	struct fixture *f = *state;
 
@@ -173,7 +173,12 @@ static void test_whoever_takes_may_end_the_pass(void **state)
 	f->answer = 1;
 	assert_int_equal(ring__consume(&f->ring, take, f), 1);
 	assert_int_equal(f->n, 1);
-	assert_int_equal(ring__unread(&f->ring), 24 + RING_WORD);
+	assert_int_equal(ring__unread(&f->ring), 2 * (24 + RING_WORD));
+	f->answer = 0;
+	assert_int_equal(ring__consume(&f->ring, take, f), 0);
+	assert_int_equal(f->n, 3);
+	assert_int_equal(f->told[1], 0);
+	assert_int_equal(f->told[2], 1);
 }
 
 static void test_a_word_that_cannot_be_is_refused(void **state)
@@ -200,7 +205,7 @@ int main(void)
 		TEST(test_it_stops_at_one_that_is_not_complete),
 		TEST(test_what_was_dropped_is_passed_over),
 		TEST(test_an_error_ends_the_pass_and_keeps_the_rest),
-		TEST(test_whoever_takes_may_end_the_pass),
+		TEST(test_whoever_takes_may_leave_a_record),
 		TEST(test_a_word_that_cannot_be_is_refused),
 	};
 
