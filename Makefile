@@ -137,28 +137,37 @@ TIMED := $(O)/tests/test_hitches $(O)/san/tests/test_hitches
 RUN_TESTS = O='$(O)' MAKE='$(MAKE)' scripts/run-tests -j $(JOBS)
 SAN   := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 
-$(O)/tests/%: tests/unit/%.c $(TEST_LIB) $(TEST_HDR) $(O)/libredframe.a
+# what several tests share
+$(O)/obj/tests/% $(O)/san/obj/tests/%: private ALL_CFLAGS += -Itests
+$(O)/tests/libtest.a: $(TEST_LIB:%.c=$(O)/obj/%.o)
+$(O)/san/tests/libtest.a: $(TEST_LIB:%.c=$(O)/san/obj/%.o)
+$(O)/live/liblive.a: $(LIVE_LIB:%.c=$(O)/obj/%.o)
+$(O)/tests/libtest.a $(O)/san/tests/libtest.a $(O)/live/liblive.a $(O)/san/libredframe.a:
+	@mkdir -p $(@D)
+	@rm -f $@
+	@$(AR) rcs $@ $^
+
+$(O)/tests/%: tests/unit/%.c $(TEST_HDR) $(O)/tests/libtest.a $(O)/libredframe.a
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
-	$Q$(CC) $(ALL_CFLAGS) -Itests -o $@ $< $(TEST_LIB) $(O)/libredframe.a -lcmocka $(LIBS)
+	$Q$(CC) $(ALL_CFLAGS) -Itests -o $@ $< $(filter %.a,$^) -lcmocka $(LIBS)
 $(O)/san/obj/%.o: %.c | $(SKEL)
 	@mkdir -p $(@D)
 	@echo "  SAN   $<"
 	$Q$(CC) $(ALL_CFLAGS) -O1 $(SAN) -MMD -MP -c -o $@ $<
 $(O)/san/libredframe.a: $(SRC:%.c=$(O)/san/obj/%.o)
-	@rm -f $@
-	@$(AR) rcs $@ $^
-$(O)/san/tests/%: tests/unit/%.c $(TEST_LIB) $(TEST_HDR) $(O)/san/libredframe.a
+$(O)/san/tests/%: tests/unit/%.c $(TEST_HDR) $(O)/san/tests/libtest.a $(O)/san/libredframe.a
 	@mkdir -p $(@D)
-	@$(CC) $(ALL_CFLAGS) -O1 $(SAN) -Itests -o $@ $< $(TEST_LIB) $(O)/san/libredframe.a -lcmocka $(LIBS)
+	@echo "  SAN   $@"
+	$Q$(CC) $(ALL_CFLAGS) -O1 $(SAN) -Itests -o $@ $< $(filter %.a,$^) -lcmocka $(LIBS)
 
 $(O)/tests/test_hitches $(O)/san/tests/test_hitches: | $(O)/examples/hitches
 
 # on the running kernel
-$(O)/live/%: tests/live/%.c $(LIVE_LIB) $(TEST_LIB) $(TEST_HDR) $(wildcard tests/live/*.h) $(O)/libredframe.a
+$(O)/live/%: tests/live/%.c $(TEST_HDR) $(wildcard tests/live/*.h) $(O)/live/liblive.a $(O)/tests/libtest.a $(O)/libredframe.a
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
-	$Q$(CC) $(ALL_CFLAGS) -Itests -o $@ $< $(LIVE_LIB) $(TEST_LIB) $(O)/libredframe.a -lcmocka $(LIBS)
+	$Q$(CC) $(ALL_CFLAGS) -Itests -o $@ $< $(filter %.a,$^) -lcmocka $(LIBS)
 
 test:
 	@scripts/deps build test
@@ -212,8 +221,8 @@ $(O)/fuzz/obj/%.o: %.c | $(SKEL)
 $(O)/fuzz/libredframe.a: $(SRC:%.c=$(O)/fuzz/obj/%.o)
 	@rm -f $@
 	@$(AR) rcs $@ $^
-$(O)/fuzz/%: tests/fuzz/%.c $(TEST_LIB) $(TEST_HDR) $(O)/fuzz/libredframe.a
-	$(FUZZ_CC) -Itests -o $@ $< $(TEST_LIB) $(O)/fuzz/libredframe.a $(LIBS)
+$(O)/fuzz/%: tests/fuzz/%.c $(O)/fuzz/libredframe.a
+	$(FUZZ_CC) -Itests -o $@ $< $(O)/fuzz/libredframe.a $(LIBS)
 SYMBOLIZE_SEEDS = $(addprefix $(O)/fuzz/fuzz_symbolize.corpus/seed-,gdwarf-3 gdwarf-4 gdwarf-5 gz gno-column-info)
 $(O)/fuzz/fuzz_symbolize.corpus/seed-%: tests/fuzz/seed_symbolize.cc
 	@mkdir -p $(@D)

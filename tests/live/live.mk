@@ -5,7 +5,7 @@ LIVE_TARGETS := $(patsubst %/crasher,%/crasher.so,$(patsubst %/late_lib,%/late_l
 LIVE_TARGETS := $(patsubst %/clock_step,%/clock_step.so,$(LIVE_TARGETS))
 TARGET_FLAGS  = $(WARN) -O1 -g -Iprobes
 
-$(O)/live/test_%: private ALL_CFLAGS += -DLIVE_BUILD='"$(abspath $(O))"'
+$(O)/live/test_% $(O)/obj/tests/live/%: private ALL_CFLAGS += -DLIVE_BUILD='"$(abspath $(O))"'
 $(LIVE_PROGRAMS): | $(LIVE_TARGETS)
 
 # as games are built; then without symbols beside a file that has them, beside one of another build, and static
