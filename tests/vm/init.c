@@ -156,6 +156,7 @@ int main(void)
 	setenv("PATH", "/usr/bin:/bin:/usr/sbin:/sbin", 1);
 	setenv("HOME", "/tmp", 1);
 	setenv("LIVE_MERGE_MS", "10000", 1);
+	setenv("LIVE_PATIENCE", "300", 1);
 	uname(&u);
 	printf("\n@@ kernel %s\n", u.release);
 	run_all();
