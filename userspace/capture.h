@@ -51,8 +51,10 @@ int capture__load(struct capture **out, const struct capture_options *o, capture
 int capture__attach(struct capture *c);
 int capture__attach_sites(struct capture *c, const struct site_list *sites, int first);
 void capture__detach_sites(struct capture *c, u8 what); /* enum probe_what */
+/* Those of that kind stay off, new ones too, until capture__attach_sites_again. */
+void capture__leave_out_sites(struct capture *c, u8 what);
 int capture__attach_sites_again(struct capture *c, const struct site_list *sites, u8 what);
-/* All but the frame sites, off and on again. */
+/* All but the frame sites, off and on again; what is left out stays so. */
 void capture__pause(struct capture *c);
 int capture__resume(struct capture *c, const struct site_list *sites);
 void capture__detach(struct capture *c); /* records that are in the ring stay there */

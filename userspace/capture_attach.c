@@ -122,17 +122,32 @@ static bool is_call(const struct program *p)
 	return !strncmp(p->name, "syscall__", 9);
 }
 
+static u32 bit_of(int what)
+{
+	return 1U << (what - LINK_CALL);
+}
+
+static void leave_out(struct capture *c, int what, bool out)
+{
+	c->left_out = out ? c->left_out | bit_of(what) : c->left_out & ~bit_of(what);
+}
+
+static bool is_left_out(const struct capture *c, int what)
+{
+	return c->left_out & bit_of(what);
+}
+
 static int attach_program(struct capture *c, struct program *p)
 {
 	if (is_kernel_fault(p)) {
 		int err = fault_end_of(p) ? attach_fault_end(c, p, fault_end_of(p), false) : 0;
 
-		return err ?: attach_kernel_fault(c, p);
+		return err || is_left_out(c, LINK_KERNEL_FAULT) ? err : attach_kernel_fault(c, p);
 	}
 	if (!strcmp(p->name, "sample__tick"))
-		return attach_timer(c, p);
+		return is_left_out(c, LINK_SAMPLE) ? 0 : attach_timer(c, p);
 	if (is_call(p))
-		return keep_link(c, bpf_program__attach(p->prog), LINK_CALL);
+		return is_left_out(c, LINK_CALL) ? 0 : keep_link(c, bpf_program__attach(p->prog), LINK_CALL);
 	return keep_link(c, bpf_program__attach(p->prog), -1);
 }
 
@@ -261,7 +276,8 @@ static int attach_sites(struct capture *c, const struct site_list *l, int first,
 
 	for (int file = 0; room && file < l->n_files; file++)
 		for (int what = from; what <= to; what++)
-			err = attach_file(c, l, first, file, what, &b) ?: err;
+			if (!is_left_out(c, what))
+				err = attach_file(c, l, first, file, what, &b) ?: err;
 	free(room);
 	return err;
 }
@@ -273,6 +289,7 @@ int capture__attach_sites(struct capture *c, const struct site_list *l, int firs
 
 int capture__attach_sites_again(struct capture *c, const struct site_list *l, u8 what)
 {
+	leave_out(c, what, false);
 	return attach_sites(c, l, 0, what, what);
 }
 
@@ -306,6 +323,12 @@ void capture__detach_sites(struct capture *c, u8 what)
 	detach_what(c, what, false);
 }
 
+void capture__leave_out_sites(struct capture *c, u8 what)
+{
+	leave_out(c, what, true);
+	detach_what(c, what, false);
+}
+
 void capture__pause(struct capture *c)
 {
 	detach_what(c, PROBE_FRAME, true);
@@ -330,6 +353,7 @@ int capture__sample(struct capture *c, bool on)
 {
 	struct program *p = capture__find_program(c, "sample__tick");
 
+	leave_out(c, LINK_SAMPLE, !on);
 	detach_what(c, LINK_SAMPLE, false);
 	return on && p && p->attached ? attach_program(c, p) : 0;
 }
@@ -338,6 +362,7 @@ int capture__kernel_faults(struct capture *c, bool on)
 {
 	int err = 0;
 
+	leave_out(c, LINK_KERNEL_FAULT, !on);
 	detach_what(c, LINK_KERNEL_FAULT, false);
 	for (int i = 0; i < c->n_programs && on && !err; i++)
 		if (c->programs[i].attached && is_kernel_fault(&c->programs[i]))
@@ -358,6 +383,7 @@ static int attach_calls(struct capture *c)
 
 int capture__syscalls(struct capture *c, bool on)
 {
+	leave_out(c, LINK_CALL, !on);
 	if (on)
 		return attach_calls(c);
 	detach_what(c, LINK_CALL, false);

@@ -40,6 +40,7 @@ struct capture {
 	char reason[256];
 	struct link *links;
 	int n_links, cap_links;
+	u32 left_out; /* bit_of each `what` that is off: it stays so when all is paused and resumed */
 	int n_cpus;
 	u32 n_rings, ring_shift;
 	size_t chunk_bytes; /* bpf/ring_layout.h */

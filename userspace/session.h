@@ -133,6 +133,8 @@ void session__find_heap(struct session *s);
  * everything */
 #define DETACH_ALL (-1)
 void session__detach(struct session *s, int what);
+/* until they are attached again */
+void session__leave_out(struct session *s, int what);
 int session__attach_again(struct session *s, int what);
 /* the sites from `first` on */
 int session__attach_from(struct session *s, int first);

@@ -196,7 +196,7 @@ static int apply(struct session *s, enum shed_step step, bool out)
 	case SHED_ALLOC:
 		if (!out)
 			return session__attach_again(s, PROBE_ALLOC);
-		session__detach(s, PROBE_ALLOC);
+		session__leave_out(s, PROBE_ALLOC);
 		return 0;
 	case SHED_SAMPLE:
 		return capture__sample(s->capture, !out);

@@ -70,6 +70,12 @@ static int detach(struct session *s, int what)
 	return 0;
 }
 
+static int leave_out(struct session *s, int what)
+{
+	capture__leave_out_sites(s->capture, (u8)what);
+	return 0;
+}
+
 static int attach_again(struct session *s, int what)
 {
 	return capture__attach_sites_again(s->capture, &s->sites, (u8)what);
@@ -83,6 +89,11 @@ static int attach_from(struct session *s, int first)
 void session__detach(struct session *s, int what)
 {
 	run(s, detach, what);
+}
+
+void session__leave_out(struct session *s, int what)
+{
+	run(s, leave_out, what);
 }
 
 int session__attach_again(struct session *s, int what)
